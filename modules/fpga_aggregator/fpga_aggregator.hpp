@@ -1,0 +1,214 @@
+// The FPGA aggregator at a site's edge: merges the streams of a group's other members into one for the cluster.
+//
+// per_stream  every stream's chunk waits complete in a slot of its own; when the last one is in, all are read and added
+// in_place    one slot a chunk: the first stream is written, the next ones read, added and written back, the last one is
+//             added on its way out (k = 2: passes straight through)
+// none        streams go on to the cluster unmerged
+//
+// A slot is reserved when a chunk's first packet arrives and freed when the merged chunk has been read out. Bursts that
+// find no slot, or whose writes lag by more than the ingress buffer holds, stay with the link (END_REQ withheld); the
+// time is counted by cause. Merged chunks leave through an egress buffer of `egress_chunks`.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "modules/fpga_aggregator/memory_port.hpp"
+#include "tlm/element_format.hpp"
+#include "tlm/model.hpp"
+#include "tlm/network.hpp"
+#include "tlm/register_maps.hpp"
+#include "tlm/timed_queue.hpp"
+
+namespace tributary {
+
+struct aggregator_parameters {
+  unsigned id = 0;                          ///< site number
+  std::uint64_t memory_bytes = 0;           ///< usable for slots; the driver programs no more
+  std::uint32_t datapath_bytes = 64;        ///< width of one lane, bytes a clock
+  unsigned lanes = 1;
+  std::uint64_t clock_hz = 250'000'000;
+  picoseconds adder_latency = 0;            ///< through the adder tree, after the last operand is read
+  std::uint64_t ingress_buffer_bytes = 32 << 20;
+  unsigned egress_chunks = 2;
+  bool split_into_packets = false;          ///< packet fidelity: merged chunks leave packet by packet
+  wire_format format;
+  value_format values = value_format::synthetic;
+  sc_core::sc_time register_access_time;
+
+  /// Operand bytes a second the adders take: width x clock x lanes, in bits.
+  [[nodiscard]] bits_per_s datapath_rate() const { return std::uint64_t{datapath_bytes} * 8 * clock_hz * lanes; }
+};
+
+enum class stall_cause : std::uint8_t { memory_full, memory_bandwidth, datapath, egress };
+inline constexpr std::array<const char*, 4> stall_names{"memory_full", "memory_bandwidth", "datapath", "egress"};
+
+struct aggregator_counters {
+  std::uint64_t payload_bytes_in = 0;
+  std::uint64_t payload_bytes_out = 0;
+  std::uint64_t merged_chunks = 0;
+  std::uint64_t duplicate_bursts = 0;
+  std::uint64_t late_bursts = 0;
+  std::uint64_t memory_errors = 0;
+  std::uint64_t high_water_bytes = 0;  ///< since the start of the run
+  std::uint64_t contributor_errors = 0;
+  /// Time the ingress (memory_full, memory_bandwidth) or a complete chunk (datapath, egress) stood still.
+  std::array<picoseconds, 4> stalled{};
+};
+
+class fpga_aggregator : public model, private network_receiver, private network_sender, private memory_port::host {
+ public:
+  network_target_socket in;
+  network_initiator_socket out;
+  memory_port memory;
+  register_block control;
+  sc_core::sc_out<bool> interrupt;  ///< high from done or error until CONTROL = clear
+
+  fpga_aggregator(const sc_core::sc_module_name& name, const aggregator_parameters& parameters, burst_pool& pool);
+
+  [[nodiscard]] const aggregator_parameters& parameters() const { return parameters_; }
+  [[nodiscard]] const aggregator_counters& counters() const { return counters_; }
+  [[nodiscard]] std::uint64_t occupancy_bytes() const { return slots_used_ * slot_bytes_; }
+  [[nodiscard]] std::string waits_for() const override;
+
+ private:
+  enum class state : std::uint8_t { idle, armed, merging, stalled, done };
+  static constexpr std::uint32_t no_slot = 0xffffffff;
+
+  /// One stream's share of a chunk in progress.
+  struct stream_part {
+    std::uint32_t slot = no_slot;
+    std::uint32_t arrived_bytes = 0;  ///< accepted; in order, so also the next offset expected
+    std::uint32_t stored_bytes = 0;   ///< safely written (per_stream) or completely in (in_place)
+    chunk_values values;              ///< operand buffer, real values only
+  };
+  struct chunk_record {
+    std::uint32_t chunk = 0;
+    std::uint32_t bytes = 0;
+    site_set complete = 0;
+    std::uint32_t slot = no_slot;    ///< in_place accumulator
+    unsigned added = 0;              ///< in_place: streams already in the accumulator
+    bool operating = false;          ///< in_place: an operation is under way
+    std::vector<unsigned> pending;   ///< in_place: streams complete, not yet added
+    unsigned outstanding_reads = 0;
+    picoseconds ready_at = 0;        ///< all operands there
+    picoseconds memory_until = 0;    ///< latest completion of the operation's accesses
+    picoseconds datapath_until = 0;
+    std::uint64_t staged_bytes = 0;  ///< in_place: bytes of the operation held in the ingress buffer
+    chunk_values sum;
+    std::vector<stream_part> streams;
+    // story of the stream that completed the chunk
+    journey spent;
+    picoseconds departed = 0;
+    picoseconds send_start = 0;
+    unsigned last_source = 0;
+  };
+  enum class work : std::uint8_t { stored, stream_in, added, merged, merge_again };
+  struct work_item {
+    work what = work::stored;
+    std::uint32_t record = 0;
+    burst* arrived = nullptr;
+  };
+  /// An access under way, by cookie.
+  struct access_state {
+    enum class purpose : std::uint8_t { store, read_operand, accumulate_read, accumulate_write } what = purpose::store;
+    std::uint32_t record = 0;
+    unsigned stream = 0;
+    burst* arrived = nullptr;
+  };
+
+  tlm::tlm_sync_enum receive(unsigned port, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
+  tlm::tlm_sync_enum sent(unsigned port, burst& outgoing, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
+  void memory_done(std::uint64_t cookie, picoseconds when, bool ok) override;
+  void registers_written(unsigned index, std::uint64_t value);
+  void start();
+  void refuse(register_error why);
+  void abandon_round();
+
+  [[nodiscard]] bool admissible(const burst& incoming, stall_cause& cause);
+  void take(burst& taken);
+  void drop(burst& dropped, std::uint64_t& counter, unsigned register_index);
+  void retry_blocked();
+  [[nodiscard]] std::uint32_t record_of(std::uint32_t chunk, std::uint32_t bytes);
+  [[nodiscard]] std::uint32_t take_slot();
+  void free_slot(std::uint32_t& slot);
+  [[nodiscard]] std::uint64_t slot_address(std::uint32_t slot) const;
+
+  void do_work();
+  void stored(std::uint32_t record, burst& arrived);
+  void stream_in(std::uint32_t record, burst& arrived);
+  void next_operation(std::uint32_t record);
+  void note_last(chunk_record& record, const burst& arrived);
+  void ready(std::uint32_t record);
+  void try_merge();
+  void start_merge(std::uint32_t record);
+  void merge_operands_read(std::uint32_t record);
+  void merged(std::uint32_t record);
+  void note_stall(bool stalled, stall_cause cause);
+  void access(tlm::tlm_command command, std::uint32_t slot, std::uint32_t offset, std::uint32_t bytes, void* data,
+              access_state details);
+
+  void egress_push(burst& outgoing);
+  void egress_next();
+  void egress_taken(burst_kind kind, bool last_of_chunk);
+  void check_finished();
+  void show_state();
+  [[nodiscard]] bool real() const { return parameters_.values != value_format::synthetic; }
+  [[nodiscard]] buffering policy() const { return static_cast<buffering>(control[aggregator_register::policy]); }
+
+  aggregator_parameters parameters_;
+  burst_pool& pool_;
+  aggregator_counters counters_;
+
+  // the round
+  state state_ = state::idle;
+  site_set others_ = 0;
+  unsigned streams_ = 0;
+  std::array<std::uint8_t, max_sites> stream_of_site_{};
+  std::uint32_t chunks_ = 0;
+  std::uint64_t slot_bytes_ = 0;
+  std::uint64_t slots_used_ = 0;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t merged_this_round_ = 0;
+  std::uint64_t high_water_this_round_ = 0;
+  static constexpr std::uint32_t no_record = 0xffffffff;
+  static constexpr std::uint32_t finished_record = 0xfffffffe;
+  std::vector<std::uint32_t> record_of_chunk_;
+  std::vector<chunk_record> records_;
+  std::vector<std::uint32_t> free_records_;
+
+  // ingress
+  burst* blocked_ = nullptr;
+  picoseconds blocked_since_ = 0;
+  stall_cause blocked_cause_ = stall_cause::memory_full;
+  std::uint64_t staged_bytes_ = 0;
+
+  // merge engine
+  timed_queue<work_item> work_;
+  ring<std::uint32_t> ready_;
+  picoseconds datapath_free_ = 0;
+  bool merge_wakeup_ = false;
+  bool merge_stalled_ = false;
+  stall_cause merge_stall_cause_ = stall_cause::datapath;
+  picoseconds merge_stalled_since_ = 0;
+  std::vector<access_state> accesses_;
+  std::vector<std::uint32_t> free_accesses_;
+
+  // egress
+  ring<burst*> egress_;
+  unsigned egress_chunks_used_ = 0;
+  bool egress_withheld_ = false;
+  picoseconds egress_ready_ = 0;
+  sc_core::sc_event egress_event_;
+
+  probe* state_probe_;
+  probe* occupancy_probe_;
+  probe* stall_probe_;
+  probe* received_probe_;
+  probe* merged_probe_;
+  std::uint64_t received_this_round_ = 0;
+};
+
+}  // namespace tributary

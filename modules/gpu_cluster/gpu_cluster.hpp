@@ -1,0 +1,129 @@
+// The GPU cluster of a site: computes, shares its update chunk by chunk, takes in the merged stream, applies it.
+//
+// A round, started through the register block: compute -> exchange (send and receive) -> wait (all sent, receiving) ->
+// apply -> done. Chunks leave at the programmed pace, never before the backward pass has released them. Received
+// bytes are consumed at a finite rate. With real values every element is compared with a direct reduction.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "modules/gpu_cluster/update_values.hpp"
+#include "tlm/model.hpp"
+#include "tlm/network.hpp"
+#include "tlm/register_maps.hpp"
+#include "tlm/timed_queue.hpp"
+
+namespace tributary {
+
+struct cluster_parameters {
+  unsigned id = 0;                   ///< site number
+  picoseconds compute_time = 0;      ///< local steps of one round, straggling not included
+  double straggler_sigma = 0;        ///< sigma of the log-normal factor (median 1) on compute_time; 0: none
+  picoseconds reduce_time = 0;       ///< reduction inside the cluster before the update is released
+  double released_early_share = 0;   ///< share of compute_time over which chunks are released one by one; 0: all at end
+  picoseconds apply_time = 0;        ///< after the last merged byte is in
+  bits_per_s consume_rate = 0;       ///< host link into the GPUs, payload bits a second; > 0
+  bool split_into_packets = false;   ///< packet fidelity: each packet a transaction
+  wire_format format;
+  value_format values = value_format::synthetic;
+  std::uint64_t seed = 0;
+  sc_core::sc_time register_access_time;
+};
+
+/// What happened in a round at this site; times are absolute.
+struct cluster_round {
+  picoseconds started = 0;     ///< CONTROL = start written
+  picoseconds released = 0;    ///< the update's first chunk could leave
+  picoseconds sent = 0;        ///< last chunk handed to the access link
+  picoseconds received = 0;    ///< last merged byte consumed
+  picoseconds done = 0;        ///< applied
+  picoseconds send_blocked = 0;///< time a due chunk waited for the access link to take it
+  // The last chunk's story: left its (slowest) source at departed, which was free to send at send_start.
+  picoseconds last_send_start = 0;
+  picoseconds last_departed = 0;
+  picoseconds last_tail = 0;
+  unsigned last_source = 0;
+  journey last_spent;
+  std::uint64_t payload_bytes_sent = 0;
+  std::uint64_t payload_bytes_received = 0;
+};
+
+class gpu_cluster : public model, private network_receiver, private network_sender {
+ public:
+  network_target_socket in;
+  network_initiator_socket out;
+  register_block control;
+  sc_core::sc_out<bool> interrupt;  ///< high from done until CONTROL = clear
+
+  gpu_cluster(const sc_core::sc_module_name& name, const cluster_parameters& parameters, burst_pool& pool);
+
+  [[nodiscard]] const cluster_round& last_round() const { return round_; }
+  /// Merged chunks, over all rounds, that did not hold each other member exactly once.
+  [[nodiscard]] std::uint64_t coverage_errors() const { return coverage_errors_; }
+  [[nodiscard]] std::uint64_t elements_compared() const { return elements_compared_; }
+  /// Largest difference between a received and a directly reduced element, in the value format's own unit.
+  [[nodiscard]] double largest_difference() const { return largest_difference_; }
+  [[nodiscard]] picoseconds busy_computing() const { return computing_; }
+  [[nodiscard]] std::string waits_for() const override;
+
+ private:
+  enum class state : std::uint8_t { idle, compute, exchange, wait, apply, done };
+
+  tlm::tlm_sync_enum receive(unsigned port, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
+  tlm::tlm_sync_enum sent(unsigned port, burst& outgoing, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
+  void registers_written(unsigned index, std::uint64_t value);
+  void start();
+  void refuse(register_error why);
+  void step();
+  void send_next();
+  void emit(std::uint32_t chunk, std::uint32_t offset, std::uint32_t bytes);
+  void after_send(std::uint64_t bytes);
+  void consume_due();
+  void consume(const burst& arrived);
+  void verify(const burst_content& content);
+  void check_finished();
+  void enter(state next);
+  [[nodiscard]] picoseconds release_of(std::uint32_t chunk) const;
+  [[nodiscard]] std::uint32_t size_of(std::uint32_t chunk) const;
+  [[nodiscard]] site_set others() const;
+
+  cluster_parameters parameters_;
+  burst_pool& pool_;
+  update_values values_;
+  state state_ = state::idle;
+  cluster_round round_;
+  std::uint32_t chunks_ = 0;
+
+  // sending
+  std::uint32_t next_chunk_ = 0;
+  std::uint32_t next_offset_ = 0;
+  picoseconds chunk_departed_ = 0;
+  picoseconds line_ready_ = 0;
+  picoseconds withheld_since_ = 0;
+  bool withheld_ = false;
+  picoseconds compute_ends_ = 0;
+  sc_core::sc_event step_;
+  sc_core::sc_event send_;
+
+  // receiving
+  struct chunk_progress {
+    std::uint64_t contributed_bytes = 0;  ///< payload bytes times contributors
+    site_set contributors = 0;
+  };
+  std::vector<chunk_progress> progress_;
+  std::uint32_t chunks_received_ = 0;
+  picoseconds consumer_free_ = 0;
+  timed_queue<burst*> consuming_;
+  std::uint64_t coverage_errors_ = 0;
+  std::uint64_t elements_compared_ = 0;
+  double largest_difference_ = 0;
+  picoseconds computing_ = 0;
+
+  probe* state_probe_;
+  probe* sent_probe_;
+  probe* received_probe_;
+  probe* request_probe_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,104 @@
+// The driver: walks the schedule, programs the register blocks of routers, aggregators and clusters as software would,
+// starts a round, waits for every interrupt, and goes on. A round that does not end in time is reported, not waited for.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "tlm/burst.hpp"
+#include "tlm/model.hpp"
+#include "tlm/register_maps.hpp"
+
+namespace tributary {
+
+/// What one site is told for a round.
+struct site_program {
+  std::uint16_t group = 0;
+  site_set members = 0;
+  picoseconds pace = 0;
+  picoseconds send_offset = 0;
+  std::uint64_t slot_base = 0;
+  std::uint64_t slot_count = 0;
+};
+
+/// One multicast table entry.
+struct route_program {
+  unsigned router = 0;
+  std::uint16_t group = 0;
+  std::uint16_t source = 0;
+  std::uint64_t ports = 0;
+};
+
+struct round_program {
+  std::vector<site_program> sites;
+  std::vector<route_program> routes;
+  picoseconds timeout = 0;  ///< from the start of the clusters
+};
+
+struct executor_parameters {
+  unsigned sites = 0;
+  unsigned routers = 0;
+  std::uint64_t update_bytes = 0;
+  std::uint64_t chunk_bytes = 0;
+  buffering policy = buffering::per_stream;
+  std::vector<round_program> schedule;  ///< repeated
+  unsigned rounds = 1;
+};
+
+/// Times of one round, absolute.
+struct round_times {
+  unsigned index = 0;
+  picoseconds opened = 0;   ///< programming began
+  picoseconds started = 0;  ///< clusters released
+  picoseconds closed = 0;   ///< all interrupts in
+};
+
+class schedule_executor : public model {
+ public:
+  using control_socket = tlm_utils::simple_initiator_socket<schedule_executor, 64>;
+  std::vector<std::unique_ptr<control_socket>> clusters;
+  std::vector<std::unique_ptr<control_socket>> aggregators;
+  std::vector<std::unique_ptr<control_socket>> routers;
+  sc_core::sc_vector<sc_core::sc_in<bool>> cluster_interrupts;
+  sc_core::sc_vector<sc_core::sc_in<bool>> aggregator_interrupts;
+
+  /// Called when a round's programming begins (open the waveform) and when it is over (close it, collect).
+  std::function<void(const round_times&)> on_open;
+  std::function<void(const round_times&)> on_close;
+
+  schedule_executor(const sc_core::sc_module_name& name, executor_parameters parameters);
+
+  enum class outcome : std::uint8_t { running, finished, timed_out, refused };
+  [[nodiscard]] outcome result() const { return result_; }
+  /// What went wrong when the result is timed_out or refused.
+  [[nodiscard]] const std::string& complaint() const { return complaint_; }
+  [[nodiscard]] const std::vector<round_times>& rounds() const { return rounds_; }
+  [[nodiscard]] std::string waits_for() const override;
+
+ private:
+  enum class state : std::uint8_t { idle, program, run, collect };
+
+  void execute();
+  bool run_round(unsigned index);
+  bool program(const round_program& round, unsigned index);
+  bool write(control_socket& socket, unsigned index, std::uint64_t value, sc_core::sc_time& t, const char* what);
+  [[nodiscard]] std::uint64_t read(control_socket& socket, unsigned index, sc_core::sc_time& t);
+  [[nodiscard]] bool all_done() const;
+  bool refused(const std::string& what);
+  void enter(state next);
+
+  executor_parameters parameters_;
+  std::vector<round_times> rounds_;
+  outcome result_ = outcome::running;
+  std::string complaint_;
+  sc_core::sc_event_or_list interrupts_;
+  probe* state_probe_;
+  probe* round_probe_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,374 @@
+#include "platforms/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+
+#include "platforms/version.hpp"
+
+namespace tributary {
+
+using json = nlohmann::ordered_json;
+
+namespace {
+
+const char* policy_name(buffering policy) {
+  switch (policy) {
+    case buffering::per_stream: return "per_stream";
+    case buffering::in_place: return "in_place";
+    case buffering::none: return "none";
+  }
+  return "";
+}
+
+const char* outcome_name(schedule_executor::outcome outcome) {
+  switch (outcome) {
+    case schedule_executor::outcome::finished: return "finished";
+    case schedule_executor::outcome::timed_out: return "timed_out";
+    case schedule_executor::outcome::refused: return "refused";
+    case schedule_executor::outcome::running: return "running";
+  }
+  return "";
+}
+
+json group_names(const platform_spec& spec, const planner::partition& groups) {
+  json list = json::array();
+  for (const planner::group& group : groups) {
+    json names = json::array();
+    for (const unsigned s : group) names.push_back(spec.sites[s].name);
+    list.push_back(names);
+  }
+  return list;
+}
+
+}  // namespace
+
+json results_json(const platform_spec& spec, const run_result& result) {
+  json top;
+  top["schema_version"] = 1;
+  top["name"] = spec.name;
+  top["schedule"] = result.schedule_name;
+  top["seed"] = spec.seed;
+  top["fidelity"] = spec.packet_fidelity ? "packet" : "burst";
+  top["outcome"] = outcome_name(result.outcome);
+  top["simulated_s"] = seconds(result.simulated);
+  top["events"] = result.events;
+  top["packet_hops"] = result.packet_hops;
+  json rounds = json::array();
+  for (const round_result& round : result.rounds) {
+    json each;
+    each["index"] = round.index;
+    each["groups"] = group_names(spec, round.groups);
+    each["start_s"] = seconds(round.opened);
+    each["duration_s"] = seconds(round.closed - round.opened);
+    const round_breakdown& parts = round.breakdown;
+    each["breakdown"] = {{"compute_s", seconds(parts.compute)},
+                         {"serialization_s", seconds(parts.serialization)},
+                         {"propagation_s", seconds(parts.propagation)},
+                         {"skew_wait_s", seconds(parts.skew_wait)},
+                         {"memory_stall_s", seconds(parts.memory_stall)},
+                         {"queueing_s", seconds(parts.queueing)},
+                         {"control_s", seconds(parts.control)}};
+    each["predicted_s"] = seconds(round.predicted);
+    each["last_site"] = spec.sites[round.last_site].name;
+    json rates = json::array();
+    for (std::size_t g = 0; g < round.rates.size(); ++g) {
+      rates.push_back({{"payload_bits_per_s", round.rates[g]}, {"limit", round.limits[g]}});
+    }
+    each["paces"] = rates;
+    json sites;
+    for (std::size_t s = 0; s < spec.sites.size(); ++s) {
+      sites[spec.sites[s].name] = {{"done_s", seconds(round.site_done[s])},
+                                   {"sent_bytes", round.site_sent[s]},
+                                   {"received_bytes", round.site_received[s]},
+                                   {"memory_high_water_bytes", round.site_high_water[s]}};
+    }
+    each["sites"] = sites;
+    rounds.push_back(each);
+  }
+  top["rounds"] = rounds;
+  json sites;
+  for (std::size_t s = 0; s < result.sites.size(); ++s) {
+    const site_result& site = result.sites[s];
+    json stalls;
+    for (std::size_t c = 0; c < stall_names.size(); ++c) {
+      stalls[stall_names[c]] = seconds(site.aggregator.stalled[c]);
+    }
+    const double span = std::max(1e-12, seconds(result.simulated));
+    json memory;
+    memory["bandwidth_bytes_per_s"] = static_cast<double>(site.memory.read_bytes + site.memory.written_bytes) / span;
+    memory["read_bytes"] = site.memory.read_bytes;
+    memory["written_bytes"] = site.memory.written_bytes;
+    json aggregator;
+    aggregator["memory_capacity_bytes"] = site.memory_capacity_bytes;
+    aggregator["memory_high_water_bytes"] = site.aggregator.high_water_bytes;
+    aggregator["merged_chunks"] = site.aggregator.merged_chunks;
+    aggregator["duplicate_bursts"] = site.aggregator.duplicate_bursts;
+    aggregator["late_bursts"] = site.aggregator.late_bursts;
+    aggregator["stall_s"] = stalls;
+    aggregator["memory"] = memory;
+    json each;
+    each["idle_fraction"] = site.idle_fraction;
+    each["aggregator"] = aggregator;
+    if (spec.values != value_format::synthetic) {
+      each["elements_compared"] = site.elements_compared;
+      each["mismatches"] = site.mismatches;
+    }
+    sites[spec.sites[s].name] = each;
+  }
+  top["sites"] = sites;
+  json links;
+  for (const link_result& link : result.links) {
+    links[link.name] = {{"payload_bytes", link.payload_bytes},
+                        {"wire_bytes", link.wire_bytes},
+                        {"packets", link.packets},
+                        {"utilization", link.utilization},
+                        {"drops", link.drops}};
+  }
+  top["links"] = links;
+  json consensus;
+  consensus["sigma"] = result.sigma;
+  consensus["epsilon"] = spec.epsilon;
+  consensus["time_to_epsilon_s"] = result.time_to_epsilon_s > 0 ? json(result.time_to_epsilon_s) : json(nullptr);
+  top["consensus"] = consensus;
+  json checks;
+  for (const check_result& check : result.checks) checks[check.name] = check.pass;
+  top["checks"] = checks;
+  json failures = json::array();
+  for (const check_result& check : result.checks) {
+    if (!check.pass) failures.push_back(check.name + ": " + check.detail);
+  }
+  top["failures"] = failures;
+  if (!result.complaint.empty()) {
+    top["complaint"] = result.complaint;
+    top["waits"] = result.diagnosis;
+  }
+  return top;
+}
+
+json resolved_configuration(const platform_spec& spec) {
+  const auto time = [](picoseconds t) { return fmt::format("{} ps", t); };
+  const auto size = [](std::uint64_t b) { return fmt::format("{} B", b); };
+  const auto rate = [](bits_per_s r) { return fmt::format("{} bps", r); };
+  json top;
+  top["name"] = spec.name;
+  top["workload"] = {{"update", size(spec.update_bytes)},
+                     {"chunk", size(spec.chunk_bytes)},
+                     {"values", spec.values == value_format::fp32    ? "fp32"
+                                : spec.values == value_format::int32 ? "int32"
+                                                                     : "synthetic"}};
+  top["wire"] = {{"mtu", size(spec.format.mtu_bytes)},
+                 {"headers", size(spec.format.header_bytes)},
+                 {"framing", size(spec.format.framing_bytes)}};
+  json routers = json::array();
+  for (const router_spec& router : spec.routers) {
+    routers.push_back({{"name", router.name},
+                       {"forwarding_latency", time(router.forwarding_latency)},
+                       {"queue", size(router.queue_bytes)}});
+  }
+  top["routers"] = routers;
+  json sites = json::array();
+  for (const site_spec& site : spec.sites) {
+    json each;
+    each["name"] = site.name;
+    each["router"] = spec.routers[site.router].name;
+    each["weight"] = site.weight;
+    each["access"] = {{"up", rate(site.access_up)}, {"down", rate(site.access_down)}, {"latency", time(site.access_latency)}};
+    each["cluster"] = {{"compute", time(site.cluster.compute_time)},
+                       {"straggler_sigma", site.cluster.straggler_sigma},
+                       {"reduce", time(site.cluster.reduce_time)},
+                       {"released_early_share", site.cluster.released_early_share},
+                       {"apply", time(site.cluster.apply_time)},
+                       {"consume", rate(site.cluster.consume_rate)}};
+    const aggregator_spec& aggregator = site.aggregator;
+    each["aggregator"] = {{"memory", size(aggregator.memory_bytes)},
+                          {"ports", rate(aggregator.ports)},
+                          {"datapath", size(aggregator.datapath_bytes)},
+                          {"lanes", aggregator.lanes},
+                          {"clock", fmt::format("{} Hz", aggregator.clock_hz)},
+                          {"adder_cycles", aggregator.adder_cycles},
+                          {"ingress_buffer", size(aggregator.ingress_buffer_bytes)},
+                          {"egress_chunks", aggregator.egress_chunks},
+                          {"device",
+                           {{"capacity", size(aggregator.device.capacity_bytes)},
+                            {"channels", aggregator.device.channels},
+                            {"channel_rate", rate(aggregator.device.channel_rate)},
+                            {"efficiency", aggregator.device.efficiency},
+                            {"interleave", size(aggregator.device.interleave_bytes)},
+                            {"latency", time(aggregator.device.latency)},
+                            {"four_phase", aggregator.device.four_phase ? "true" : "false"}}}};
+    sites.push_back(each);
+  }
+  top["sites"] = sites;
+  json links = json::array();
+  for (const link_spec& link : spec.links) {
+    links.push_back({{"between", {spec.routers[link.a].name, spec.routers[link.b].name}},
+                     {"rate", rate(link.rate_ab)},
+                     {"rate_back", rate(link.rate_ba)},
+                     {"latency", time(link.latency_ab)},
+                     {"latency_back", time(link.latency_ba)}});
+  }
+  top["links"] = links;
+  json network;
+  network["buffering"] = policy_name(spec.policy);
+  network["trees"] = spec.trees == planner::tree_kind::shortest ? "shortest" : "fewest_links";
+  network["register_access"] = time(spec.register_access_time);
+  if (spec.pace) network["pace"] = time(*spec.pace);
+  top["network"] = network;
+  json schedule;
+  switch (spec.schedule.type) {
+    case schedule_spec::kind::all_to_all: schedule["type"] = "all_to_all"; break;
+    case schedule_spec::kind::rotating:
+      schedule["type"] = "rotating";
+      schedule["group"] = spec.schedule.group_size;
+      break;
+    case schedule_spec::kind::explicit_rounds: {
+      schedule["type"] = "explicit";
+      schedule["name"] = spec.schedule.name;
+      json rounds = json::array();
+      for (const planner::partition& round : spec.schedule.rounds) rounds.push_back(group_names(spec, round));
+      schedule["rounds"] = rounds;
+      break;
+    }
+  }
+  top["schedule"] = schedule;
+  json run;
+  if (spec.rounds != 0) run["rounds"] = spec.rounds;
+  run["seed"] = spec.seed;
+  run["fidelity"] = spec.packet_fidelity ? "packet" : "burst";
+  constexpr const char* levels[] = {"none", "round", "chunk", "packet"};
+  run["trace"] = levels[static_cast<std::size_t>(spec.trace)];
+  if (spec.round_timeout) run["round_timeout"] = time(*spec.round_timeout);
+  run["epsilon"] = spec.epsilon;
+  top["run"] = run;
+  return top;
+}
+
+json manifest_json(const platform_spec& spec, const run_result& result, const std::vector<std::string>& command,
+                   const std::string& started, const std::vector<std::string>& files) {
+  json top;
+  top["program"] = "tributary";
+  top["version"] = version;
+  top["started"] = started;
+  top["wall_s"] = result.wall_s;
+  top["command"] = command;
+  top["seed"] = spec.seed;
+  top["files"] = files;
+  top["configuration"] = resolved_configuration(spec);
+  return top;
+}
+
+std::string describe_groups(const platform_spec& spec, const planner::partition& groups) {
+  if (groups.size() == 1 && groups.front().size() == spec.sites.size()) {
+    return fmt::format("all {} sites", spec.sites.size());
+  }
+  std::string text;
+  for (const planner::group& group : groups) {
+    std::string names;
+    for (const unsigned s : group) names += (names.empty() ? "" : " ") + spec.sites[s].name;
+    text += (text.empty() ? "{" : " {") + names + "}";
+  }
+  return text;
+}
+
+namespace {
+
+/// Right-aligned columns under a header; the first column left-aligned.
+std::string render_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  const auto line = [&](const std::vector<std::string>& row) {
+    std::string out = " ";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      out += c + 1 == row.size() ? "  " + row[c] : fmt::format(" {:>{}}", row[c], widths[c] + (c == 0 ? 0 : 1));
+    }
+    text += out + "\n";
+  };
+  line(rows.front());
+  std::size_t total = 1;
+  for (std::size_t c = 0; c < widths.size(); ++c) total += widths[c] + 2;
+  text += " " + std::string(total, '-') + "\n";
+  for (std::size_t r = 1; r < rows.size(); ++r) line(rows[r]);
+  return text;
+}
+
+}  // namespace
+
+std::string describe_run(const platform_spec& spec, const run_result& result) {
+  std::string text = fmt::format("\n{}: {}; {} a site, {} of aggregator memory, {}, {} fidelity\n\n", spec.name,
+                                 result.schedule_name, format_bytes(static_cast<double>(spec.update_bytes)),
+                                 format_bytes(static_cast<double>(spec.sites.front().aggregator.memory_bytes)),
+                                 policy_name(spec.policy), spec.packet_fidelity ? "packet" : "burst");
+  std::vector<std::vector<std::string>> rows{
+      {"round", "time", "predicted", "compute", "serialisation", "propagation", "waiting", "control", "memory peak", "stalls",
+       "groups"}};
+  constexpr std::size_t most_rows = 24;
+  picoseconds total = 0;
+  for (const round_result& round : result.rounds) {
+    const round_breakdown& parts = round.breakdown;
+    const picoseconds duration = round.closed - round.opened;
+    total += duration;
+    if (rows.size() > most_rows) continue;
+    const auto show = [](picoseconds t) { return format_seconds(seconds(t)); };
+    rows.push_back({std::to_string(round.index), show(duration), show(round.predicted), show(parts.compute),
+                    show(parts.serialization), show(parts.propagation),
+                    show(parts.skew_wait + parts.queueing + parts.memory_stall), show(parts.control),
+                    format_bytes(static_cast<double>(round.memory_high_water_bytes)), show(round.stalled),
+                    describe_groups(spec, round.groups)});
+  }
+  text += render_table(rows);
+  if (result.rounds.size() + 1 > rows.size()) {
+    text += fmt::format("   ... and {} more rounds in results.json\n", result.rounds.size() + 1 - rows.size());
+  }
+  text += fmt::format("\n  {} rounds in {}", result.rounds.size(), format_seconds(seconds(total)));
+  if (result.time_to_epsilon_s > 0) {
+    text += fmt::format("; agreement (sigma <= {:g}) after {}", spec.epsilon, format_seconds(result.time_to_epsilon_s));
+  } else if (!result.sigma.empty()) {
+    text += fmt::format("; sigma is {:.4g} at the end", result.sigma.back());
+  }
+  text += fmt::format("  (simulated in {:.2f} s)\n", result.wall_s);
+  if (!result.rounds.empty()) {
+    std::string limits;
+    for (std::size_t g = 0; g < result.rounds.front().limits.size(); ++g) {
+      const std::string each =
+          fmt::format("{} by {}", format_rate(result.rounds.front().rates[g]), result.rounds.front().limits[g]);
+      if (limits.find(each) == std::string::npos) limits += (limits.empty() ? "" : "; ") + each;
+    }
+    if (!limits.empty()) text += fmt::format("  pace in round 0: {}\n", limits);
+  }
+  std::string failed;
+  for (const check_result& check : result.checks) {
+    if (!check.pass) failed += fmt::format("    {}: {}\n", check.name, check.detail);
+  }
+  if (failed.empty()) {
+    text += fmt::format("  all {} checks passed\n", result.checks.size());
+  } else {
+    text += "  FAILED checks\n" + failed;
+  }
+  return text;
+}
+
+void write_whole_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".partial";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) {
+      std::remove(temporary.c_str());
+      throw std::runtime_error("cannot write " + path);
+    }
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    throw std::runtime_error("cannot write " + path);
+  }
+}
+
+}  // namespace tributary

@@ -1,0 +1,571 @@
+#include "platforms/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "planner/mixing.hpp"
+
+namespace tributary {
+
+/// A site's modules, as one SystemC scope.
+struct simulation::site_modules : sc_core::sc_module {
+  gpu_cluster cluster;
+  fpga_aggregator aggregator;
+  memory_controller memory;
+  long_haul_link access;  ///< direction 0: cluster to router, 1: aggregator to cluster
+  long_haul_link ports;   ///< direction 0: router to aggregator
+  sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> cluster_interrupt;  ///< raised by the module, lowered by the driver
+  sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> aggregator_interrupt;
+
+  site_modules(const sc_core::sc_module_name& name, const cluster_parameters& cluster_with,
+               const aggregator_parameters& aggregator_with, const memory_parameters& memory_with,
+               const site_spec& site, burst_pool& pool)
+      : sc_core::sc_module(name),
+        cluster("cluster", cluster_with, pool),
+        aggregator("aggregator", aggregator_with, pool),
+        memory("memory", memory_with),
+        access("access", {{{site.access_up, site.access_latency}, {site.access_down, site.access_latency}}}),
+        ports("ports", {{{site.aggregator.ports, site.access_latency}, {site.aggregator.ports, site.access_latency}}}) {
+    cluster.interrupt(cluster_interrupt);
+    aggregator.interrupt(aggregator_interrupt);
+  }
+};
+
+bool run_result::passed() const {
+  return std::all_of(checks.begin(), checks.end(), [](const check_result& each) { return each.pass; });
+}
+
+simulation::simulation(const platform_spec& spec, run_options options)
+    : spec_(spec), options_(std::move(options)), model_(model_of(spec_)), schedule_(schedule_of(spec_, model_)) {
+  plan();
+  build();
+}
+
+simulation::~simulation() = default;
+
+gpu_cluster& simulation::cluster(unsigned site) { return sites_[site]->cluster; }
+fpga_aggregator& simulation::aggregator(unsigned site) { return sites_[site]->aggregator; }
+
+void simulation::plan() {
+  for (const planner::partition& round : schedule_.rounds) {
+    planner::round_plan plan;
+    try {
+      plan = planner::plan_round(model_, round);
+    } catch (const std::invalid_argument& error) {
+      throw config_error(fmt::format("{}: {}", spec_.name, error.what()));
+    }
+    if (spec_.pace) {
+      for (planner::group_plan& group : plan.groups) group.pace = *spec_.pace;
+    }
+    plans_.push_back(std::move(plan));
+  }
+  rounds_ = spec_.rounds == 0 ? static_cast<unsigned>(schedule_.rounds.size()) : spec_.rounds;
+}
+
+void simulation::connect(network_initiator_socket& from, network_target_socket& to) {
+  if (!options_.protocol_checkers) {
+    from.bind(to);
+    return;
+  }
+  network_checkers_.push_back(
+      std::make_unique<network_checker>(fmt::format("network_checker_{}", network_checkers_.size()).c_str()));
+  from.bind(network_checkers_.back()->in);
+  network_checkers_.back()->out.bind(to);
+}
+
+void simulation::build() {
+  const sc_core::sc_time access_time = sc_core::sc_time::from_value(spec_.register_access_time);
+
+  // Ports of a router: its links in order, then its sites in order.
+  std::vector<unsigned> ports(spec_.routers.size(), 0);
+  for (const link_spec& link : spec_.links) {
+    link_port_a_.push_back(ports[link.a]++);
+    link_port_b_.push_back(ports[link.b]++);
+  }
+  for (const site_spec& site : spec_.sites) site_port_.push_back(ports[site.router]++);
+
+  for (std::size_t s = 0; s < spec_.sites.size(); ++s) {
+    const site_spec& site = spec_.sites[s];
+    cluster_parameters cluster;
+    cluster.id = static_cast<unsigned>(s);
+    cluster.compute_time = site.cluster.compute_time;
+    cluster.straggler_sigma = site.cluster.straggler_sigma;
+    cluster.reduce_time = site.cluster.reduce_time;
+    cluster.released_early_share = site.cluster.released_early_share;
+    cluster.apply_time = site.cluster.apply_time;
+    cluster.consume_rate = site.cluster.consume_rate;
+    cluster.split_into_packets = spec_.packet_fidelity;
+    cluster.format = spec_.format;
+    cluster.values = spec_.values;
+    cluster.seed = spec_.seed;
+    cluster.register_access_time = access_time;
+
+    aggregator_parameters aggregator;
+    aggregator.id = static_cast<unsigned>(s);
+    aggregator.memory_bytes = site.aggregator.memory_bytes;
+    aggregator.datapath_bytes = site.aggregator.datapath_bytes;
+    aggregator.lanes = site.aggregator.lanes;
+    aggregator.clock_hz = site.aggregator.clock_hz;
+    aggregator.adder_latency = site.aggregator.adder_latency();
+    aggregator.ingress_buffer_bytes = site.aggregator.ingress_buffer_bytes;
+    aggregator.egress_chunks = site.aggregator.egress_chunks;
+    aggregator.split_into_packets = spec_.packet_fidelity;
+    aggregator.format = spec_.format;
+    aggregator.values = spec_.values;
+    aggregator.register_access_time = access_time;
+
+    memory_parameters memory;
+    memory.capacity_bytes = site.aggregator.device.capacity_bytes;
+    memory.channels = site.aggregator.device.channels;
+    memory.interleave_bytes = site.aggregator.device.interleave_bytes;
+    memory.channel_rate = site.aggregator.device.sustained_channel_rate();
+    memory.latency = site.aggregator.device.latency;
+    memory.four_phase = site.aggregator.device.four_phase;
+
+    sites_.push_back(std::make_unique<site_modules>(site.identifier.c_str(), cluster, aggregator, memory, site, pool_));
+  }
+
+  for (std::size_t r = 0; r < spec_.routers.size(); ++r) {
+    if (ports[r] > 64) throw config_error(fmt::format("router '{}' has more than 64 ports", spec_.routers[r].name));
+    router_parameters router;
+    router.id = static_cast<unsigned>(r);
+    router.ports = ports[r];
+    router.forwarding_latency = spec_.routers[r].forwarding_latency;
+    router.queue_bytes = spec_.routers[r].queue_bytes;
+    router.register_access_time = access_time;
+    routers_.push_back(
+        std::make_unique<multicast_router>(("router_" + spec_.routers[r].identifier).c_str(), router, pool_));
+  }
+
+  for (std::size_t l = 0; l < spec_.links.size(); ++l) {
+    const link_spec& link = spec_.links[l];
+    links_.push_back(std::make_unique<long_haul_link>(
+        link.identifier.c_str(),
+        std::array<link_direction_parameters, 2>{{{link.rate_ab, link.latency_ab}, {link.rate_ba, link.latency_ba}}}));
+    multicast_router& a = *routers_[link.a];
+    multicast_router& b = *routers_[link.b];
+    connect(*a.out[link_port_a_[l]], links_[l]->in[0]);
+    connect(links_[l]->out[0], *b.in[link_port_b_[l]]);
+    connect(*b.out[link_port_b_[l]], links_[l]->in[1]);
+    connect(links_[l]->out[1], *a.in[link_port_a_[l]]);
+  }
+
+  executor_parameters executor;
+  executor.sites = static_cast<unsigned>(sites_.size());
+  executor.routers = static_cast<unsigned>(routers_.size());
+  executor.update_bytes = spec_.update_bytes;
+  executor.chunk_bytes = spec_.chunk_bytes;
+  executor.policy = spec_.policy;
+  executor.rounds = rounds_;
+  for (const planner::round_plan& plan : plans_) executor.schedule.push_back(program_of(plan));
+  executor_ = std::make_unique<schedule_executor>("executor", executor);
+  executor_->on_open = [this](const round_times& times) { open_round(times); };
+  executor_->on_close = [this](const round_times& times) { close_round(times); };
+
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    site_modules& site = *sites_[s];
+    multicast_router& router = *routers_[spec_.sites[s].router];
+    const unsigned port = site_port_[s];
+    connect(site.cluster.out, site.access.in[0]);
+    connect(site.access.out[0], *router.in[port]);
+    connect(*router.out[port], site.ports.in[0]);
+    connect(site.ports.out[0], site.aggregator.in);
+    connect(site.aggregator.out, site.access.in[1]);
+    connect(site.access.out[1], site.cluster.in);
+    if (options_.protocol_checkers) {
+      memory_checkers_.push_back(std::make_unique<memory_checker>(fmt::format("memory_checker_{}", s).c_str()));
+      site.aggregator.memory.socket.bind(memory_checkers_.back()->in);
+      memory_checkers_.back()->out.bind(site.memory.socket);
+    } else {
+      site.aggregator.memory.socket.bind(site.memory.socket);
+    }
+    executor_->clusters[s]->bind(site.cluster.control.socket);
+    executor_->aggregators[s]->bind(site.aggregator.control.socket);
+    executor_->cluster_interrupts[s].bind(site.cluster_interrupt);
+    executor_->aggregator_interrupts[s].bind(site.aggregator_interrupt);
+  }
+  for (std::size_t r = 0; r < routers_.size(); ++r) executor_->routers[r]->bind(routers_[r]->control.socket);
+}
+
+round_program simulation::program_of(const planner::round_plan& plan) const {
+  round_program program;
+  program.sites.resize(sites_.size());
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    site_program& site = program.sites[s];
+    site.group = static_cast<std::uint16_t>(plan.groups.size());  // singletons share a group nobody sends in
+    site.members = site_bit(static_cast<unsigned>(s));
+    site.slot_count = std::min<std::uint64_t>(spec_.sites[s].aggregator.memory_bytes / spec_.chunk_bytes, 0xffffffff);
+  }
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    const planner::group_plan& group = plan.groups[g];
+    site_set members = 0;
+    for (const unsigned s : group.members) members |= site_bit(s);
+    for (std::size_t m = 0; m < group.members.size(); ++m) {
+      const unsigned source = group.members[m];
+      site_program& site = program.sites[source];
+      site.group = static_cast<std::uint16_t>(g);
+      site.members = members;
+      site.pace = group.pace;
+
+      // The tree as router table entries: link ports on tree edges, the local port at each destination.
+      std::vector<std::uint64_t> egress(routers_.size(), 0);
+      for (const planner::edge_id e : group.trees[m].edges) {
+        const unsigned link = e / 2;
+        const bool forward = e % 2 == 0;
+        egress[forward ? spec_.links[link].a : spec_.links[link].b] |=
+            std::uint64_t{1} << (forward ? link_port_a_[link] : link_port_b_[link]);
+      }
+      for (const unsigned s : group.members) {
+        if (s != source) egress[spec_.sites[s].router] |= std::uint64_t{1} << site_port_[s];
+      }
+      for (unsigned r = 0; r < routers_.size(); ++r) {
+        if (egress[r] != 0) {
+          program.routes.push_back({r, static_cast<std::uint16_t>(g), static_cast<std::uint16_t>(source), egress[r]});
+        }
+      }
+    }
+  }
+  program.timeout = spec_.round_timeout.value_or(10 * plan.predicted + ps_per_s);
+  return program;
+}
+
+std::vector<wave_group> simulation::wave_groups() {
+  std::vector<wave_group> groups;
+  const auto add_all = [](wave_group& group, const std::vector<std::string>& scope, model& module) {
+    for (probe& each : module.probes()) group.signals.push_back({scope, &each});
+  };
+  wave_group control{"schedule", true, {}};
+  add_all(control, {"executor"}, *executor_);
+  groups.push_back(std::move(control));
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const std::string& id = spec_.sites[s].identifier;
+    wave_group group{spec_.sites[s].name, true, {}};
+    add_all(group, {id, "cluster"}, sites_[s]->cluster);
+    add_all(group, {id, "aggregator"}, sites_[s]->aggregator);
+    add_all(group, {id, "memory"}, sites_[s]->memory);
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      // A link is shown with the site it leaves: direction 0 at end a, direction 1 at end b.
+      for (probe& each : links_[l]->probes()) {
+        const bool forward = each.info().name.find("_forward") != std::string::npos;
+        const unsigned end = forward ? spec_.links[l].a : spec_.links[l].b;
+        if (end == spec_.sites[s].router) group.signals.push_back({{"backbone", spec_.links[l].identifier}, &each});
+      }
+    }
+    groups.push_back(std::move(group));
+  }
+  wave_group access{"access links", false, {}};
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    add_all(access, {spec_.sites[s].identifier, "access"}, sites_[s]->access);
+    add_all(access, {spec_.sites[s].identifier, "ports"}, sites_[s]->ports);
+  }
+  groups.push_back(std::move(access));
+  wave_group routers{"routers", false, {}};
+  for (std::size_t r = 0; r < routers_.size(); ++r) {
+    add_all(routers, {"routers", spec_.routers[r].identifier}, *routers_[r]);
+  }
+  wave_group backbone{"other backbone links", false, {}};
+  std::set<const probe*> shown;
+  for (const wave_group& group : groups) {
+    for (const traced_signal& signal : group.signals) shown.insert(signal.source);
+  }
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    for (probe& each : links_[l]->probes()) {
+      if (shown.count(&each) == 0) backbone.signals.push_back({{"backbone", spec_.links[l].identifier}, &each});
+    }
+  }
+  groups.push_back(std::move(backbone));
+  groups.push_back(std::move(routers));
+  return groups;
+}
+
+std::vector<traced_signal> simulation::signals() {
+  std::vector<traced_signal> all;
+  std::set<const probe*> seen;
+  for (const wave_group& group : wave_groups()) {
+    for (const traced_signal& signal : group.signals) {
+      if (seen.insert(signal.source).second) all.push_back(signal);
+    }
+  }
+  return all;
+}
+
+void simulation::open_round(const round_times& times) {
+  before_round_.clear();
+  for (const auto& site : sites_) before_round_.push_back(site->aggregator.counters());
+  if (!options_.folder.empty() && spec_.trace != trace_level::none) {
+    vcd_ = std::make_unique<vcd_writer>(fmt::format("{}/round_{:03}.vcd", options_.folder, times.index),
+                                        fmt::format("{} round {}", spec_.name, times.index), signals(), spec_.trace,
+                                        times.opened);
+  }
+}
+
+round_breakdown simulation::breakdown_of(const round_times& times, const planner::round_plan& plan,
+                                         unsigned last_site) const {
+  const cluster_round& last = sites_[last_site]->cluster.last_round();
+  round_breakdown parts;
+  if (last.payload_bytes_received == 0) {  // a site that exchanged with nobody ended the round
+    parts.compute = last.done - last.started;
+    parts.control = (times.closed - times.opened) - parts.compute;
+    return parts;
+  }
+  // started -> source free to send -> chunk departs -> tail at the cluster -> consumed -> applied -> closed
+  parts.compute = (last.last_send_start - times.started) + (last.done - last.received);
+  picoseconds sending = last.last_departed - last.last_send_start;
+  for (const planner::group_plan& group : plan.groups) {
+    if (std::find(group.members.begin(), group.members.end(), last_site) == group.members.end()) continue;
+    const picoseconds at_free_pace = multiply_divide_down(sending, group.unbuffered_pace, std::max<picoseconds>(1, group.pace));
+    parts.skew_wait = sending - std::min(sending, at_free_pace);
+    sending -= parts.skew_wait;
+  }
+  parts.serialization = sending + last.last_spent.serialization;
+  parts.propagation = last.last_spent.propagation;
+  parts.queueing = last.last_spent.queueing;
+  parts.memory_stall = last.last_spent.memory;
+  parts.serialization += last.received - last.last_tail;  // taken in by the cluster
+  parts.queueing += last.last_tail - last.last_departed - last.last_spent.total();
+  parts.control = (times.started - times.opened) + (times.closed - last.done);
+  return parts;
+}
+
+void simulation::close_round(const round_times& times) {
+  const std::size_t in_schedule = times.index % plans_.size();
+  const planner::round_plan& plan = plans_[in_schedule];
+  round_result result;
+  result.index = times.index;
+  result.groups = schedule_.rounds[in_schedule];
+  result.opened = times.opened;
+  result.started = times.started;
+  result.closed = times.closed;
+  result.predicted = plan.predicted + (times.started - times.opened);
+  for (const planner::group_plan& group : plan.groups) {
+    const bool link = group.limit == planner::rate_limit::shared_link;
+    const std::string at = link ? spec_.links[group.limit_at / 2].name : spec_.sites[group.limit_at].name;
+    result.limits.push_back(spec_.pace ? "pace given" : fmt::format("{} ({})", planner::to_string(group.limit), at));
+    result.rates.push_back(static_cast<double>(spec_.chunk_bytes) * 8e12 / static_cast<double>(group.pace));
+  }
+  picoseconds latest = 0;
+  active_.resize(sites_.size(), 0);
+  for (unsigned s = 0; s < sites_.size(); ++s) {
+    const cluster_round& cluster = sites_[s]->cluster.last_round();
+    const aggregator_counters& now = sites_[s]->aggregator.counters();
+    result.site_done.push_back(cluster.done);
+    result.site_sent.push_back(cluster.payload_bytes_sent);
+    result.site_received.push_back(cluster.payload_bytes_received);
+    std::uint64_t high_water = 0;
+    tlm::tlm_generic_payload access;
+    access.set_read();
+    access.set_address(register_offset(aggregator_register::high_water_bytes));
+    access.set_data_ptr(reinterpret_cast<unsigned char*>(&high_water));
+    access.set_data_length(8);
+    access.set_streaming_width(8);
+    (*executor_->aggregators[s])->transport_dbg(access);
+    result.site_high_water.push_back(high_water);
+    result.memory_high_water_bytes = std::max(result.memory_high_water_bytes, high_water);
+    for (const stall_cause cause : {stall_cause::memory_full, stall_cause::memory_bandwidth}) {
+      const auto c = static_cast<std::size_t>(cause);
+      result.stalled += now.stalled[c] - before_round_[s].stalled[c];
+    }
+    active_[s] += cluster.done - times.started;
+    if (cluster.done > latest) {
+      latest = cluster.done;
+      result.last_site = s;
+    }
+  }
+  result.breakdown = breakdown_of(times, plan, result.last_site);
+  if (vcd_ != nullptr) {
+    vcd_->close(times.closed);
+    vcd_.reset();
+    if (times.index == 0) {
+      write_gtkw(options_.folder, "round_000.vcd", wave_groups(), spec_.trace, times.opened, times.closed);
+    }
+  }
+  results_.push_back(std::move(result));
+  if (options_.on_round) options_.on_round(results_.back());
+}
+
+void simulation::collect(run_result& result) {
+  result.schedule_name = schedule_.name;
+  result.simulated = sc_core::sc_time_stamp().value();
+  result.rounds = results_;
+  result.complaint = executor_->complaint();
+  result.outcome = executor_->result();
+  const double span = std::max(1e-12, seconds(result.simulated));
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    site_modules& site = *sites_[s];
+    site_result each;
+    each.aggregator = site.aggregator.counters();
+    each.memory = site.memory.counters();
+    each.memory_capacity_bytes = spec_.sites[s].aggregator.memory_bytes;
+    each.mismatches = site.cluster.control[cluster_register::mismatches];
+    each.elements_compared = site.cluster.elements_compared();
+    each.idle_fraction = 1 - std::min(1.0, seconds(site.cluster.busy_computing()) / span);
+    result.sites.push_back(each);
+  }
+  const auto add_link = [&](const std::string& name, const long_haul_link& link, unsigned direction, bool backbone) {
+    const link_direction_counters& counters = link.counters(direction);
+    result.links.push_back({name, counters.payload_bytes_in, counters.wire_bytes_in, counters.packets,
+                            seconds(counters.busy) / span, counters.dropped_bursts, backbone});
+    result.events += counters.bursts_in;
+    result.packet_hops += counters.packets;
+  };
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    const link_spec& link = spec_.links[l];
+    add_link(link.name + ":" + spec_.routers[link.a].name + ">" + spec_.routers[link.b].name, *links_[l], 0, true);
+    add_link(link.name + ":" + spec_.routers[link.b].name + ">" + spec_.routers[link.a].name, *links_[l], 1, true);
+  }
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    add_link(spec_.sites[s].name + ".access:up", sites_[s]->access, 0, false);
+    add_link(spec_.sites[s].name + ".access:down", sites_[s]->access, 1, false);
+    add_link(spec_.sites[s].name + ".ports:in", sites_[s]->ports, 0, false);
+  }
+  std::vector<double> weights;
+  for (const site_spec& site : spec_.sites) weights.push_back(site.weight);
+  if (!results_.empty()) {
+    result.sigma = planner::disagreement(schedule_.rounds, weights, static_cast<unsigned>(results_.size()));
+    for (std::size_t t = 0; t < result.sigma.size(); ++t) {
+      if (result.sigma[t] > spec_.epsilon) continue;
+      result.time_to_epsilon_s = seconds(results_[t].closed);
+      break;
+    }
+  }
+}
+
+void simulation::check(run_result& result) const {
+  const auto add = [&result](const char* name, const std::string& failure) {
+    result.checks.push_back({name, failure.empty(), failure});
+  };
+  // Every merged chunk held its whole group exactly once, and every chunk came.
+  std::string coverage;
+  std::string conservation;
+  std::string occupancy;
+  std::string overflow;
+  std::string memory;
+  std::string time;
+  std::string reduction;
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const std::string& name = spec_.sites[s].name;
+    const std::uint64_t uncovered = sites_[s]->cluster.coverage_errors();
+    const aggregator_counters& aggregator = sites_[s]->aggregator.counters();
+    if (uncovered != 0 || aggregator.contributor_errors != 0) {
+      coverage = fmt::format("{}: {} merged chunks without their whole group exactly once", name,
+                             uncovered + aggregator.contributor_errors);
+    }
+    if (aggregator.late_bursts + aggregator.duplicate_bursts != 0) {
+      coverage = fmt::format("{}: {} late and {} duplicate bursts", name, aggregator.late_bursts, aggregator.duplicate_bursts);
+    }
+    if (aggregator.high_water_bytes > spec_.sites[s].aggregator.memory_bytes) {
+      occupancy = fmt::format("{}: {} of {} bytes", name, aggregator.high_water_bytes, spec_.sites[s].aggregator.memory_bytes);
+    }
+    const picoseconds full = aggregator.stalled[static_cast<std::size_t>(stall_cause::memory_full)];
+    if (full != 0) {
+      overflow = fmt::format("{}: more arrived than aggregator memory holds; input held for {}", name,
+                             format_seconds(seconds(full)));
+    }
+    if (aggregator.memory_errors != 0) memory = fmt::format("{}: {} memory accesses failed", name, aggregator.memory_errors);
+    const std::uint64_t mismatches = sites_[s]->cluster.control[cluster_register::mismatches];
+    if (mismatches != 0) {
+      reduction = fmt::format("{}: {} elements differ from the direct reduction, by up to {}", name, mismatches,
+                              sites_[s]->cluster.largest_difference());
+    }
+  }
+  // Bytes on every link: in = out + dropped, and what a round sent is what its receivers got.
+  const auto balance = [&](const std::string& name, const link_direction_counters& counters) {
+    if (counters.payload_bytes_in != counters.payload_bytes_out || counters.wire_bytes_in != counters.wire_bytes_out) {
+      conservation = fmt::format("{}: {} bytes went in, {} came out", name, counters.wire_bytes_in, counters.wire_bytes_out);
+    }
+  };
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    for (unsigned d = 0; d < 2; ++d) balance(spec_.links[l].name, links_[l]->counters(d));
+  }
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    for (unsigned d = 0; d < 2; ++d) balance(spec_.sites[s].name + ".access", sites_[s]->access.counters(d));
+    balance(spec_.sites[s].name + ".ports", sites_[s]->ports.counters(0));
+  }
+  for (const round_result& round : results_) {
+    for (const planner::group& group : round.groups) {
+      for (const unsigned s : group) {
+        const std::uint64_t streams = spec_.policy == buffering::none ? group.size() - 1 : 1;
+        const bool alone = group.size() < 2;
+        const std::uint64_t sent = alone ? 0 : spec_.update_bytes;
+        if (round.site_sent[s] != sent || round.site_received[s] != sent * streams) {
+          conservation = fmt::format("round {}: {} sent {} and received {} payload bytes, expected {} and {}", round.index,
+                                     spec_.sites[s].name, round.site_sent[s], round.site_received[s], sent, sent * streams);
+        }
+      }
+    }
+    if (round.closed < round.opened || round.breakdown.total() != round.closed - round.opened) {
+      time = fmt::format("round {}: its parts add up to {} of {}", round.index,
+                         format_seconds(seconds(round.breakdown.total())), format_seconds(seconds(round.closed - round.opened)));
+    }
+  }
+  std::uint64_t unrouted = 0;
+  for (const auto& router : routers_) unrouted += router->unrouted_bursts();
+  if (unrouted != 0) conservation = fmt::format("{} bursts met a router that had no entry for them", unrouted);
+  if (result.outcome == schedule_executor::outcome::finished && pool_.live_bursts() != 0) {
+    conservation = fmt::format("{} bursts are still somewhere after the last round", pool_.live_bursts());
+  }
+  add("coverage", coverage);
+  add("conservation", conservation);
+  add("occupancy", occupancy);
+  add("no_overflow", overflow);
+  add("memory_accesses", memory);
+  add("time_adds_up", time);
+  add("all_rounds_ended", results_.size() == rounds_ ? "" : fmt::format("{} of {} rounds", results_.size(), rounds_));
+  if (spec_.values != value_format::synthetic) add("reduction", reduction);
+  if (options_.protocol_checkers) {
+    std::string protocol;
+    for (const auto& each : network_checkers_) {
+      if (!each->violations().empty()) protocol = each->violations().front();
+      if (each->begun() != each->ended()) protocol = fmt::format("{}: {} bursts begun, {} taken", each->name(), each->begun(), each->ended());
+    }
+    for (const auto& each : memory_checkers_) {
+      if (!each->violations().empty()) protocol = each->violations().front();
+      if (each->outstanding() != 0) protocol = fmt::format("{}: {} accesses never completed", each->name(), each->outstanding());
+    }
+    add("protocol", protocol);
+  }
+}
+
+void simulation::diagnose(run_result& result) const {
+  const auto ask = [&result](const std::string& who, const model& module) {
+    const std::string waits = module.waits_for();
+    if (!waits.empty()) result.diagnosis.push_back(who + ": " + waits);
+  };
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const std::string name = fmt::format("{} (site {})", spec_.sites[s].name, s);
+    ask(name + " cluster", sites_[s]->cluster);
+    ask(name + " aggregator", sites_[s]->aggregator);
+    ask(name + " access link", sites_[s]->access);
+    ask(name + " ports link", sites_[s]->ports);
+  }
+  for (std::size_t r = 0; r < routers_.size(); ++r) ask("router " + spec_.routers[r].name, *routers_[r]);
+  for (std::size_t l = 0; l < links_.size(); ++l) ask("link " + spec_.links[l].name, *links_[l]);
+}
+
+run_result simulation::run() {
+  const auto before = std::chrono::steady_clock::now();
+  if (options_.on_progress) {
+    picoseconds expected = 0;
+    for (unsigned r = 0; r < rounds_; ++r) expected += plans_[r % plans_.size()].predicted;
+    const picoseconds step = std::max<picoseconds>(1, expected / 200);
+    while (executor_->result() == schedule_executor::outcome::running) {
+      sc_core::sc_start(sc_core::sc_time::from_value(step));
+      if (sc_core::sc_get_status() == sc_core::SC_STOPPED) break;
+      options_.on_progress(std::min(1.0, seconds(sc_core::sc_time_stamp().value()) / std::max(1e-12, seconds(expected))));
+    }
+  } else {
+    sc_core::sc_start();
+  }
+  run_result result;
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  vcd_.reset();  // a round that did not end leaves no half-written waveform
+  collect(result);
+  check(result);
+  if (result.outcome != schedule_executor::outcome::finished) diagnose(result);
+  return result;
+}
+
+}  // namespace tributary

@@ -1,0 +1,163 @@
+// From a spec to wired modules and back to numbers. One simulation a process (SystemC elaborates once).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "modules/fpga_aggregator/fpga_aggregator.hpp"
+#include "modules/gpu_cluster/gpu_cluster.hpp"
+#include "modules/long_haul_link/long_haul_link.hpp"
+#include "modules/memory_controller/memory_controller.hpp"
+#include "modules/multicast_router/multicast_router.hpp"
+#include "modules/schedule_executor/schedule_executor.hpp"
+#include "planner/cost_model.hpp"
+#include "platforms/spec.hpp"
+#include "tlm/memory_checker.hpp"
+#include "tlm/network_checker.hpp"
+#include "traces/gtkw_writer.hpp"
+
+namespace tributary {
+
+/// Where a round's time went, along the chain of events that ended it. The parts add up to duration_s.
+struct round_breakdown {
+  picoseconds compute = 0;        ///< local steps, cluster reduction, apply
+  picoseconds serialization = 0;  ///< putting the update on the wire at the pace memory does not limit, and per hop
+  picoseconds propagation = 0;
+  picoseconds skew_wait = 0;      ///< the slower pace that aggregator memory forces, to ride out the skew
+  picoseconds memory_stall = 0;   ///< aggregator memory and adders after the last stream arrived
+  picoseconds queueing = 0;       ///< waiting for lines, reducers, ports that others use
+  picoseconds control = 0;        ///< programming registers, interrupts
+  [[nodiscard]] picoseconds total() const {
+    return compute + serialization + propagation + skew_wait + memory_stall + queueing + control;
+  }
+};
+
+struct round_result {
+  unsigned index = 0;
+  planner::partition groups;
+  picoseconds opened = 0;
+  picoseconds started = 0;
+  picoseconds closed = 0;
+  round_breakdown breakdown;
+  picoseconds predicted = 0;                 ///< planner, programming included
+  std::vector<std::string> limits;           ///< per group: what held the pace
+  std::vector<double> rates;                 ///< per group: payload bits a second of each source
+  unsigned last_site = 0;                    ///< whose completion ended the round
+  std::uint64_t memory_high_water_bytes = 0; ///< largest over sites in this round
+  picoseconds stalled = 0;                   ///< ingress stalls (memory full or slow) in this round, over all sites
+  std::vector<picoseconds> site_done;        ///< per site, absolute
+  std::vector<std::uint64_t> site_high_water;
+  std::vector<std::uint64_t> site_sent;      ///< payload bytes
+  std::vector<std::uint64_t> site_received;
+};
+
+struct check_result {
+  std::string name;
+  bool pass = true;
+  std::string detail;  ///< why it failed
+};
+
+struct site_result {
+  double idle_fraction = 0;
+  aggregator_counters aggregator;
+  memory_counters memory;
+  std::uint64_t memory_capacity_bytes = 0;
+  std::uint64_t mismatches = 0;
+  std::uint64_t elements_compared = 0;
+};
+
+struct link_result {
+  std::string name;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t wire_bytes = 0;
+  std::uint64_t packets = 0;
+  double utilization = 0;
+  std::uint64_t drops = 0;
+  bool backbone = false;
+};
+
+struct run_result {
+  schedule_executor::outcome outcome = schedule_executor::outcome::running;
+  std::string complaint;                    ///< timed_out, refused
+  std::vector<std::string> diagnosis;       ///< who waits for whom
+  std::string schedule_name;
+  picoseconds simulated = 0;
+  std::uint64_t events = 0;                 ///< bursts over links: packet-hops at packet fidelity
+  std::uint64_t packet_hops = 0;
+  double wall_s = 0;
+  std::vector<round_result> rounds;
+  std::vector<site_result> sites;
+  std::vector<link_result> links;
+  std::vector<double> sigma;
+  double time_to_epsilon_s = 0;             ///< 0: not reached in this run
+  std::vector<check_result> checks;
+  [[nodiscard]] bool passed() const;
+};
+
+struct run_options {
+  std::string folder;              ///< for waveforms; empty: none
+  bool protocol_checkers = false;  ///< plug a checker into every network and memory connection
+  std::function<void(const round_result&)> on_round;
+  std::function<void(double fraction)> on_progress;
+};
+
+/// Builds the platform, runs its schedule, collects the results.
+class simulation {
+ public:
+  simulation(const platform_spec& spec, run_options options);
+  ~simulation();
+  simulation(const simulation&) = delete;
+  simulation& operator=(const simulation&) = delete;
+  simulation(simulation&&) = delete;
+  simulation& operator=(simulation&&) = delete;
+
+  [[nodiscard]] const planner::schedule& schedule() const { return schedule_; }
+  [[nodiscard]] const std::vector<planner::round_plan>& plans() const { return plans_; }
+  [[nodiscard]] run_result run();
+
+  /// Groups for a waveform viewer: the executor, each site, the backbone.
+  [[nodiscard]] std::vector<wave_group> wave_groups();
+
+  // For tests that break something on purpose.
+  [[nodiscard]] gpu_cluster& cluster(unsigned site);
+  [[nodiscard]] fpga_aggregator& aggregator(unsigned site);
+
+ private:
+  struct site_modules;
+  void plan();
+  void build();
+  void connect(network_initiator_socket& from, network_target_socket& to);
+  [[nodiscard]] round_program program_of(const planner::round_plan& plan) const;
+  void open_round(const round_times& times);
+  void close_round(const round_times& times);
+  [[nodiscard]] round_breakdown breakdown_of(const round_times& times, const planner::round_plan& plan, unsigned last_site) const;
+  void collect(run_result& result);
+  void check(run_result& result) const;
+  void diagnose(run_result& result) const;
+  [[nodiscard]] std::vector<traced_signal> signals();
+
+  platform_spec spec_;
+  run_options options_;
+  planner::platform_model model_;
+  planner::schedule schedule_;
+  std::vector<planner::round_plan> plans_;
+  unsigned rounds_ = 0;
+  burst_pool pool_;
+  std::vector<std::unique_ptr<site_modules>> sites_;
+  std::vector<std::unique_ptr<multicast_router>> routers_;
+  std::vector<std::unique_ptr<long_haul_link>> links_;
+  std::vector<std::unique_ptr<network_checker>> network_checkers_;
+  std::vector<std::unique_ptr<memory_checker>> memory_checkers_;
+  std::unique_ptr<schedule_executor> executor_;
+  std::vector<unsigned> link_port_a_;
+  std::vector<unsigned> link_port_b_;
+  std::vector<unsigned> site_port_;
+  std::unique_ptr<vcd_writer> vcd_;
+  std::vector<round_result> results_;
+  std::vector<aggregator_counters> before_round_;
+  std::vector<picoseconds> active_;  ///< per site: time from round start to its done
+};
+
+}  // namespace tributary

@@ -1,0 +1,588 @@
+#include "platforms/spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <map>
+
+#include "planner/search.hpp"
+
+namespace tributary {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using dim = dimension;
+
+struct preset_library {
+  std::map<std::string, located_node> memories;
+  std::map<std::string, located_node> cards;
+};
+
+void load_presets_of(const std::string& path, const char* section, std::map<std::string, located_node>& into) {
+  const located_node top = load_yaml_file(path);
+  const config_map map({top}, top, "");
+  const config_map entries = map.map(section);
+  for (const auto& entry : top.node[section]) {
+    into.emplace(entry.first.Scalar(), located_node{entry.second, top.file});
+  }
+  (void)entries.has("");
+  map.refuse_unknown_keys();
+}
+
+preset_library load_presets() {
+  preset_library library;
+  const std::string folder = configs_folder() + "/presets/";
+  load_presets_of(folder + "memories.yaml", "memories", library.memories);
+  load_presets_of(folder + "cards.yaml", "cards", library.cards);
+  return library;
+}
+
+/// Lays the preset a map names under it. Returns its name, empty for none.
+std::string apply_preset(config_map& map, const std::map<std::string, located_node>& presets, const char* noun) {
+  const std::optional<located_node> named = map.find("preset");
+  if (!named) return {};
+  const std::string name = scalar_text(*named, map.path() + ".preset");
+  const auto found = presets.find(name);
+  if (found == presets.end()) {
+    std::vector<std::string> names;
+    for (const auto& [each, node] : presets) names.push_back(each);
+    const std::string near = nearest(name, names);
+    throw named->error(fmt::format("there is no {} preset '{}'{}", noun, name,
+                                   near.empty() ? fmt::format("; known: {}", fmt::join(names, ", "))
+                                                : fmt::format("; did you mean '{}'?", near)));
+  }
+  map.add_layer_below(found->second);
+  (void)map.text("source", "");
+  (void)map.text("summary", "");
+  return name;
+}
+
+class identifiers {
+ public:
+  /// Letters, digits and underscores only, not starting with a digit, cut at 100 characters, unique.
+  std::string make(const std::string& name) {
+    std::string id;
+    for (const char c : name) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0x80 && byte < 0xc0) continue;  // the rest of a UTF-8 character
+      id += std::isalnum(byte) != 0 && byte < 0x80 ? c : '_';
+    }
+    if (id.empty() || std::isdigit(static_cast<unsigned char>(id[0])) != 0) id.insert(id.begin(), 's');
+    id = id.substr(0, 100);
+    std::string unique = id;
+    for (unsigned n = 2; !used_.insert(unique).second; ++n) unique = fmt::format("{}_{}", id, n);
+    return unique;
+  }
+
+ private:
+  std::set<std::string> used_;
+};
+
+picoseconds propagation_of_km(std::uint64_t metres) {
+  return metres * 4900;  // 4.9 us/km: light in fibre of refractive index 1.468
+}
+
+class platform_loader {
+ public:
+  platform_loader(const std::string& path, const load_options& options)
+      : presets_(load_presets()), root_(root_layers(path, options)), options_(options) {}
+
+  platform_spec load() {
+    spec_.name = root_.text("name");
+    spec_.description = root_.text("description", "");
+    workload();
+    wire();
+    routers_and_sites();
+    links();
+    network();
+    run();
+    schedule();
+    (void)root_.list("include");
+    root_.refuse_unknown_keys();
+    return std::move(spec_);
+  }
+
+ private:
+  static config_map root_layers(const std::string& path, const load_options& options) {
+    std::vector<located_node> layers;
+    for (const std::string& assignment : options.assignments) {
+      layers.insert(layers.begin(), yaml_from_assignment(assignment));  // the last one wins
+    }
+    const located_node top = load_yaml_file(path);
+    add_with_includes(top, layers, 0);
+    return {layers, top, ""};
+  }
+
+  static void add_with_includes(const located_node& file, std::vector<located_node>& layers, unsigned depth) {
+    layers.push_back(file);
+    const YAML::Node include = file.node["include"];
+    if (!include.IsDefined()) return;
+    const auto add = [&](const YAML::Node& name) {
+      const located_node at{name, file.file};
+      if (depth > 8) throw at.error("includes are nested more than eight deep");
+      const fs::path target = fs::path(*file.file).parent_path() / scalar_text(at, "include");
+      if (!fs::exists(target)) throw at.error(fmt::format("the included file '{}' does not exist", target.string()));
+      add_with_includes(load_yaml_file(target.string()), layers, depth + 1);
+    };
+    if (include.IsSequence()) {
+      for (const auto& each : include) add(each);
+    } else {
+      add(include);
+    }
+  }
+
+  void workload() {
+    const config_map work = root_.map("workload");
+    spec_.update_bytes = work.quantity("update", dim::bytes, std::nullopt);
+    spec_.chunk_bytes = work.quantity("chunk", dim::bytes, 1 << 20);
+    if (spec_.chunk_bytes > std::numeric_limits<std::uint32_t>::max() / 2) {
+      throw work.need("chunk").error("workload.chunk: a chunk is at most 2 GiB");
+    }
+    if (spec_.update_bytes / spec_.chunk_bytes > 50'000'000) {
+      throw work.need("update").error("workload: more than 50 million chunks a round; choose a larger chunk");
+    }
+    const std::string values = work.choice("values", {"synthetic", "fp32", "int32"}, "synthetic");
+    spec_.values = values == "fp32"    ? value_format::fp32
+                   : values == "int32" ? value_format::int32
+                                       : value_format::synthetic;
+    if (spec_.values != value_format::synthetic) {
+      if (spec_.update_bytes % 4 != 0) throw work.need("update").error("workload.update: real values are 4 bytes each");
+      if (spec_.chunk_bytes % 4 != 0) throw work.need("chunk").error("workload.chunk: real values are 4 bytes each");
+    }
+    work.refuse_unknown_keys();
+  }
+
+  void wire() {
+    const config_map wire = root_.map("wire");
+    spec_.format.mtu_bytes = static_cast<std::uint32_t>(wire.quantity("mtu", dim::bytes, 9000));
+    spec_.format.header_bytes = static_cast<std::uint32_t>(wire.quantity("headers", dim::bytes, 52, true));
+    spec_.format.framing_bytes = static_cast<std::uint32_t>(wire.quantity("framing", dim::bytes, 38, true));
+    if (spec_.format.mtu_bytes <= spec_.format.header_bytes + 4) {
+      throw wire.error("wire: the MTU must be larger than the headers");
+    }
+    if (spec_.format.overhead_per_packet() == 0) throw wire.error("wire: a packet needs headers or framing");
+    if (spec_.values != value_format::synthetic && spec_.format.payload_per_packet() % 4 != 0) {
+      throw wire.error("wire: with real values the payload of a packet (mtu - headers) must be a multiple of 4");
+    }
+    wire.refuse_unknown_keys();
+  }
+
+  unsigned router_named(const std::string& name) const {
+    const auto found = router_number_.find(name);
+    return found == router_number_.end() ? none : found->second;
+  }
+
+  unsigned add_router(const std::string& name, const config_map& from) {
+    router_spec router;
+    router.name = name;
+    router.identifier = ids_.make(name);
+    router.forwarding_latency = from.quantity("forwarding_latency", dim::time, 500'000, true);
+    router.queue_bytes = from.quantity("queue", dim::bytes, 64 << 20);
+    const auto number = static_cast<unsigned>(spec_.routers.size());
+    router_number_[name] = number;
+    spec_.routers.push_back(router);
+    return number;
+  }
+
+  void routers_and_sites() {
+    const config_map router_defaults = root_.map("router_defaults");
+    for (config_map entry : root_.maps("routers")) {
+      entry.add_layers_below(router_defaults);
+      const std::string name = entry.text("name");
+      if (router_named(name) != none) throw entry.need("name").error(fmt::format("the router name '{}' is used twice", name));
+      add_router(name, entry);
+      entry.refuse_unknown_keys();
+    }
+    (void)router_defaults.quantity("forwarding_latency", dim::time, 0, true);
+    (void)router_defaults.quantity("queue", dim::bytes, 1);
+    router_defaults.refuse_unknown_keys();
+
+    const config_map defaults = root_.map("site_defaults");
+    const std::vector<config_map> entries = root_.maps("sites");
+    if (entries.size() < 2) throw root_.error("sites: a platform has at least two sites");
+    if (entries.size() > max_sites) throw root_.error(fmt::format("sites: at most {} sites", max_sites));
+    std::map<std::string, std::string> attached;
+    for (config_map entry : entries) {
+      entry.add_layers_below(defaults);
+      site_spec site;
+      site.name = entry.text("name");
+      if (site.name.empty()) throw entry.need("name").error("a site needs a name");
+      if (site_number_.count(site.name) != 0) {
+        throw entry.need("name").error(fmt::format("the site name '{}' is used twice", site.name));
+      }
+      site.identifier = ids_.make(site.name);
+      const std::optional<located_node> router = entry.find("router");
+      const std::string router_name = router ? scalar_text(*router, entry.path() + ".router") : site.name;
+      site.router = router_named(router_name);
+      if (site.router == none && router) {
+        throw router->error(fmt::format("site '{}' names the router '{}', which does not exist", site.name, router_name));
+      }
+      if (site.router == none) site.router = add_router(router_name, router_defaults);
+      fill_site(entry, site);
+      entry.refuse_unknown_keys();
+      site_number_[site.name] = static_cast<unsigned>(spec_.sites.size());
+      site_places_.push_back(entry.place());
+      spec_.sites.push_back(std::move(site));
+    }
+  }
+
+  void fill_site(const config_map& entry, site_spec& site) {
+    const config_map access = entry.map("access");
+    site.access_up = access.quantity("up", dim::rate, std::nullopt);
+    site.access_down = access.quantity("down", dim::rate, std::nullopt);
+    site.access_latency = access.quantity("latency", dim::time, 0, true);
+    access.refuse_unknown_keys();
+    site.weight = entry.number("weight", 1e-9, 1e9, 1.0);
+    cluster(entry.map("cluster"), site.cluster);
+    aggregator(entry.map("aggregator"), site.aggregator);
+  }
+
+  void cluster(const config_map& from, cluster_spec& to) const {
+    to.compute_time = compute_time(from);
+    to.straggler_sigma = from.number("straggler_sigma", 0, 5, 0.0);
+    to.reduce_time = from.quantity("reduce", dim::time, 0, true);
+    to.released_early_share = from.number("released_early_share", 0, 1, 0.0);
+    to.apply_time = from.quantity("apply", dim::time, 0, true);
+    to.consume_rate = from.quantity("consume", dim::rate, 512'000'000'000);
+    from.refuse_unknown_keys();
+  }
+
+  /// Given, or 6 x parameters x tokens operations (forward and backward pass of a transformer, Kaplan et al. 2020) on
+  /// gpus x peak x utilization, times the local steps of a round.
+  static picoseconds compute_time(const config_map& from) {
+    const config_map model = from.map("training");
+    if (!from.has("training")) return from.quantity("compute", dim::time, 0, true);
+    if (from.has("compute")) throw from.error(from.path() + ": give either compute or training, not both");
+    const double parameters = model.number("parameters", 1, 1e15, std::nullopt);
+    const double tokens = model.number("tokens_per_step", 1, 1e12, std::nullopt);
+    const auto gpus = static_cast<double>(model.integer("gpus", 1, 10'000'000, std::nullopt));
+    const auto peak = static_cast<double>(model.quantity("peak", dim::operations, std::nullopt));
+    const double utilization = model.number("utilization", 1e-6, 1, 0.4);
+    const auto steps = static_cast<double>(model.integer("local_steps", 1, 1'000'000, 1));
+    model.refuse_unknown_keys();
+    const double seconds = 6 * parameters * tokens * steps / (gpus * peak * utilization);
+    if (seconds > 1e5) throw from.error(from.path() + ".training: a round would compute for more than a day");
+    return from_seconds(seconds);
+  }
+
+  void aggregator(config_map from, aggregator_spec& to) const {
+    to.preset = apply_preset(from, presets_.cards, "card");
+    config_map device = from.map("device");
+    to.device.preset = apply_preset(device, presets_.memories, "memory");
+    to.device.capacity_bytes = device.quantity("capacity", dim::bytes, std::nullopt);
+    to.device.channels = static_cast<unsigned>(device.integer("channels", 1, 256, std::nullopt));
+    to.device.channel_rate = device.quantity("channel_rate", dim::rate, std::nullopt);
+    to.device.efficiency = device.number("efficiency", 0.01, 1, 1.0);
+    to.device.interleave_bytes = device.quantity("interleave", dim::bytes, 256);
+    to.device.latency = device.quantity("latency", dim::time, 0, true);
+    to.device.four_phase = device.boolean("four_phase", false);
+    device.refuse_unknown_keys();
+
+    to.memory_bytes = from.quantity("memory", dim::bytes, to.device.capacity_bytes);
+    if (to.memory_bytes > to.device.capacity_bytes) {
+      throw from.need("memory").error(fmt::format("{}.memory: {} is more than the device holds ({})", from.path(),
+                                                  format_bytes(static_cast<double>(to.memory_bytes)),
+                                                  format_bytes(static_cast<double>(to.device.capacity_bytes))));
+    }
+    to.ports = from.quantity("ports", dim::rate, std::nullopt);
+    to.datapath_bytes = static_cast<std::uint32_t>(from.quantity("datapath", dim::bytes, 64));
+    to.lanes = static_cast<unsigned>(from.integer("lanes", 1, 1024, 1));
+    to.clock_hz = from.quantity("clock", dim::frequency, std::nullopt);
+    to.adder_cycles = static_cast<unsigned>(from.integer("adder_cycles", 0, 100'000, 16));
+    to.ingress_buffer_bytes = from.quantity("ingress_buffer", dim::bytes, 32 << 20);
+    to.egress_chunks = static_cast<unsigned>(from.integer("egress_chunks", 1, 1024, 2));
+    from.refuse_unknown_keys();
+  }
+
+  void links() {
+    const config_map defaults = root_.map("link_defaults");
+    std::map<std::pair<unsigned, unsigned>, unsigned> parallel;
+    for (config_map entry : root_.maps("links")) {
+      entry.add_layers_below(defaults);
+      link_spec link;
+      const std::vector<located_node> ends = entry.list("between");
+      if (ends.size() != 2) throw entry.error(entry.path() + ".between: a link has two ends: between: [a, b]");
+      std::array<unsigned, 2> routers{};
+      for (std::size_t e = 0; e < 2; ++e) {
+        const std::string name = scalar_text(ends[e], entry.path() + ".between");
+        routers[e] = router_named(name);
+        if (routers[e] == none) {
+          std::vector<std::string> known;
+          for (const auto& [each, number] : router_number_) known.push_back(each);
+          const std::string near = nearest(name, known);
+          throw ends[e].error(fmt::format("a link ends at '{}', which is neither a site nor a router{}", name,
+                                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+        }
+      }
+      if (routers[0] == routers[1]) throw ends[1].error("a link joins two different routers");
+      link.a = routers[0];
+      link.b = routers[1];
+      link.rate_ab = entry.quantity("rate", dim::rate, std::nullopt);
+      link.rate_ba = entry.quantity("rate_back", dim::rate, link.rate_ab);
+      if (entry.has("latency") && entry.has("distance")) {
+        throw entry.error(entry.path() + ": give either latency or distance, not both");
+      }
+      if (!entry.has("latency") && !entry.has("distance")) {
+        throw entry.error(entry.path() + ".latency is missing (or distance, at 4.9 us/km)");
+      }
+      link.latency_ab = entry.has("latency") ? entry.quantity("latency", dim::time, std::nullopt, true)
+                                             : propagation_of_km(entry.quantity("distance", dim::length, std::nullopt, true));
+      link.latency_ba = entry.quantity("latency_back", dim::time, link.latency_ab, true);
+      const std::string base = spec_.routers[link.a].name + "-" + spec_.routers[link.b].name;
+      const unsigned number = ++parallel[std::minmax(link.a, link.b)];
+      link.name = number == 1 ? base : fmt::format("{}#{}", base, number);
+      link.identifier = ids_.make("link_" + link.name);
+      entry.refuse_unknown_keys();
+      spec_.links.push_back(link);
+    }
+    for (const char* key : {"rate", "rate_back"}) (void)defaults.quantity(key, dim::rate, 1);
+    for (const char* key : {"latency", "latency_back"}) (void)defaults.quantity(key, dim::time, 0, true);
+    (void)defaults.quantity("distance", dim::length, 0, true);
+    defaults.refuse_unknown_keys();
+    check_connected();
+  }
+
+  void check_connected() const {
+    std::vector<bool> reached(spec_.routers.size(), false);
+    std::vector<unsigned> left{spec_.sites.front().router};
+    reached[left.front()] = true;
+    while (!left.empty()) {
+      const unsigned at = left.back();
+      left.pop_back();
+      for (const link_spec& link : spec_.links) {
+        for (const auto& [from, to] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}}) {
+          if (from == at && !reached[to]) {
+            reached[to] = true;
+            left.push_back(to);
+          }
+        }
+      }
+    }
+    for (std::size_t s = 0; s < spec_.sites.size(); ++s) {
+      if (reached[spec_.sites[s].router]) continue;
+      throw site_places_[s].error(fmt::format("site '{}' is disconnected: no links lead from it to site '{}'",
+                                              spec_.sites[s].name, spec_.sites.front().name));
+    }
+  }
+
+  void network() {
+    const config_map net = root_.map("network");
+    const std::string policy = net.choice("buffering", {"per_stream", "in_place", "none"}, "per_stream");
+    spec_.policy = policy == "in_place" ? buffering::in_place
+                   : policy == "none"   ? buffering::none
+                                        : buffering::per_stream;
+    spec_.trees = net.choice("trees", {"shortest", "fewest_links"}, "shortest") == "shortest"
+                      ? planner::tree_kind::shortest
+                      : planner::tree_kind::fewest_links;
+    if (net.has("pace")) spec_.pace = net.quantity("pace", dim::time, std::nullopt);
+    spec_.register_access_time = net.quantity("register_access", dim::time, 0, true);
+    net.refuse_unknown_keys();
+  }
+
+  void run() {
+    const config_map run = root_.map("run");
+    spec_.rounds = static_cast<unsigned>(run.integer("rounds", 1, 1'000'000, 0));
+    spec_.seed = run.integer("seed", 0, std::numeric_limits<std::uint64_t>::max(), 1);
+    spec_.packet_fidelity = run.choice("fidelity", {"burst", "packet"}, "burst") == "packet";
+    const std::string trace = run.choice("trace", {"none", "round", "chunk", "packet"}, "chunk");
+    spec_.trace = trace == "none"    ? trace_level::none
+                  : trace == "round" ? trace_level::round
+                  : trace == "chunk" ? trace_level::chunk
+                                     : trace_level::packet;
+    if (run.has("round_timeout")) spec_.round_timeout = run.quantity("round_timeout", dim::time, std::nullopt);
+    spec_.epsilon = run.number("epsilon", 0, 1, 1e-6);
+    run.refuse_unknown_keys();
+  }
+
+  void schedule() {
+    if (!options_.schedule.empty()) {
+      (void)root_.find("schedule");
+      schedule_from_word(options_.schedule, config_error(fmt::format("--schedule {}: not a schedule file, 'all_to_all' or "
+                                                                     "'rotating:K'", options_.schedule)));
+      return;
+    }
+    const std::optional<located_node> found = root_.find("schedule");
+    if (!found) return;
+    if (found->node.IsScalar()) {
+      schedule_from_word(found->node.Scalar(),
+                         found->error(fmt::format("schedule: '{}' is not 'all_to_all', 'rotating:K' or a schedule file",
+                                                  found->node.Scalar())));
+      return;
+    }
+    schedule_from_map(root_.map("schedule"));
+  }
+
+  void schedule_from_word(const std::string& word, const config_error& complaint) {
+    schedule_spec& to = spec_.schedule;
+    if (word == "all_to_all") {
+      to.type = schedule_spec::kind::all_to_all;
+      return;
+    }
+    if (word.rfind("rotating:", 0) == 0) {
+      const std::string number = word.substr(9);
+      if (number.empty() || number.size() > 2 || !std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; })) throw complaint;
+      to.type = schedule_spec::kind::rotating;
+      to.group_size = static_cast<unsigned>(std::stoul(number));
+      if (to.group_size < 2 || to.group_size > spec_.sites.size()) throw complaint;
+      return;
+    }
+    std::string path = word;
+    if (!fs::exists(path)) path = configs_folder() + "/schedules/" + word + (word.find(".yaml") == std::string::npos ? ".yaml" : "");
+    if (!fs::exists(path)) throw complaint;
+    const located_node top = load_yaml_file(path);
+    const config_map file({top}, top, "");
+    (void)file.text("description", "");
+    schedule_from_map(file.map("schedule"));
+    file.refuse_unknown_keys();
+  }
+
+  void schedule_from_map(const config_map& from) {
+    schedule_spec& to = spec_.schedule;
+    const std::string type = from.choice("type", {"all_to_all", "rotating", "explicit"}, from.has("rounds") ? "explicit" : "all_to_all");
+    to.name = from.text("name", "");
+    if (type == "rotating") {
+      to.type = schedule_spec::kind::rotating;
+      to.group_size = static_cast<unsigned>(from.integer("group", 2, spec_.sites.size(), 3));
+    } else if (type == "explicit") {
+      to.type = schedule_spec::kind::explicit_rounds;
+      (void)from.need("rounds");
+      for (const located_node& round : from.list("rounds")) to.rounds.push_back(read_round(round));
+      if (to.rounds.empty()) throw from.need("rounds").error("schedule.rounds: at least one round");
+    }
+    from.refuse_unknown_keys();
+  }
+
+  planner::partition read_round(const located_node& round) const {
+    if (!round.node.IsSequence()) throw round.error("a round is a list of groups, each a list of sites");
+    planner::partition groups;
+    std::set<unsigned> seen;
+    for (const auto& element : round.node) {
+      const located_node group{element, round.file};
+      if (!element.IsSequence() || element.size() == 0) throw group.error("a group is a list of sites");
+      planner::group members;
+      for (const auto& name : element) {
+        const located_node at{name, round.file};
+        const std::string site = scalar_text(at, "a site of a group");
+        const auto found = site_number_.find(site);
+        if (found == site_number_.end()) {
+          std::vector<std::string> known;
+          for (const auto& [each, number] : site_number_) known.push_back(each);
+          const std::string near = nearest(site, known);
+          throw at.error(fmt::format("a group names the site '{}', which does not exist{}", site,
+                                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+        }
+        if (!seen.insert(found->second).second) {
+          throw at.error(fmt::format("site '{}' stands twice in the same round", site));
+        }
+        members.push_back(found->second);
+      }
+      groups.push_back(std::move(members));
+    }
+    planner::normalise(groups);
+    return groups;
+  }
+
+  static constexpr unsigned none = std::numeric_limits<unsigned>::max();
+  preset_library presets_;
+  config_map root_;
+  load_options options_;
+  platform_spec spec_;
+  identifiers ids_;
+  std::map<std::string, unsigned> router_number_;
+  std::map<std::string, unsigned> site_number_;
+  std::vector<located_node> site_places_;
+};
+
+}  // namespace
+
+std::string configs_folder() {
+  if (const char* set = std::getenv("TRIBUTARY_CONFIGS"); set != nullptr && *set != 0) return set;
+  std::error_code ignored;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+  if (!ignored) {
+    for (fs::path folder = executable.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+      if (fs::exists(folder / "configs/presets/cards.yaml", ignored)) return (folder / "configs").string();
+      if (fs::exists(folder / "share/tributary/configs/presets/cards.yaml", ignored)) {
+        return (folder / "share/tributary/configs").string();
+      }
+    }
+  }
+  return TRIBUTARY_SOURCE_CONFIGS;
+}
+
+platform_spec load_platform(const std::string& path, const load_options& options) {
+  return platform_loader(path, options).load();
+}
+
+planner::platform_model model_of(const platform_spec& spec) {
+  planner::platform_model model;
+  for (const router_spec& router : spec.routers) model.network.add_device(router.name);
+  for (const link_spec& link : spec.links) {
+    model.network.add_link({link.a, link.b, link.rate_ab, link.rate_ba, link.latency_ab, link.latency_ba});
+  }
+  for (const site_spec& site : spec.sites) {
+    planner::site_model each;
+    each.name = site.name;
+    each.device = site.router;
+    each.access_up = site.access_up;
+    each.access_down = site.access_down;
+    each.aggregator_ports = site.aggregator.ports;
+    each.access_latency = site.access_latency;
+    each.memory_bytes = site.aggregator.memory_bytes;
+    each.memory_rate = site.aggregator.device.sustained_rate();
+    each.memory_latency = site.aggregator.device.latency;
+    each.datapath_rate = site.aggregator.datapath_rate();
+    each.adder_latency = site.aggregator.adder_latency();
+    each.compute_time = site.cluster.compute_time + site.cluster.reduce_time;
+    each.apply_time = site.cluster.apply_time;
+    each.consume_rate = site.cluster.consume_rate;
+    each.weight = site.weight;
+    model.sites.push_back(std::move(each));
+  }
+  model.format = spec.format;
+  for (const router_spec& router : spec.routers) {
+    model.forwarding_latency = std::max(model.forwarding_latency, router.forwarding_latency);
+  }
+  model.update_bytes = spec.update_bytes;
+  model.chunk_bytes = spec.chunk_bytes;
+  model.buffering = spec.policy == buffering::in_place ? planner::buffering_policy::in_place
+                    : spec.policy == buffering::none   ? planner::buffering_policy::none
+                                                       : planner::buffering_policy::per_stream;
+  model.trees = spec.trees;
+  return model;
+}
+
+planner::schedule schedule_of(const platform_spec& spec, const planner::platform_model& model) {
+  const auto sites = static_cast<unsigned>(spec.sites.size());
+  switch (spec.schedule.type) {
+    case schedule_spec::kind::all_to_all: return planner::all_to_all(sites);
+    case schedule_spec::kind::rotating:
+      return planner::rotating_groups(model, spec.schedule.group_size, planner::wire_overhead(model, true));
+    case schedule_spec::kind::explicit_rounds:
+      return {spec.schedule.name.empty() ? "explicit" : spec.schedule.name, spec.schedule.rounds};
+  }
+  return planner::all_to_all(sites);
+}
+
+std::vector<preset_entry> list_presets() {
+  const preset_library library = load_presets();
+  std::vector<preset_entry> entries;
+  const auto add = [&entries](const char* kind, const std::map<std::string, located_node>& from) {
+    for (const auto& [name, at] : from) {
+      const config_map map({at}, at, name);
+      entries.push_back({kind, name, map.text("summary", ""), map.text("source", "")});
+    }
+  };
+  add("card", library.cards);
+  add("memory", library.memories);
+  return entries;
+}
+
+}  // namespace tributary

@@ -1,0 +1,144 @@
+// A platform as the user describes it, checked and complete: every reference resolved, every quantity in base units.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/platform_model.hpp"
+#include "planner/schedule.hpp"
+#include "platforms/config_reader.hpp"
+#include "tlm/element_format.hpp"
+#include "tlm/probe.hpp"
+#include "tlm/register_maps.hpp"
+
+namespace tributary {
+
+struct memory_device_spec {
+  std::string preset;
+  std::uint64_t capacity_bytes = 0;
+  unsigned channels = 1;
+  bits_per_s channel_rate = 0;  ///< peak of one channel
+  double efficiency = 1;        ///< sustained share of the peak
+  std::uint64_t interleave_bytes = 256;
+  picoseconds latency = 0;
+  bool four_phase = false;
+
+  [[nodiscard]] bits_per_s sustained_channel_rate() const {
+    return static_cast<bits_per_s>(static_cast<double>(channel_rate) * efficiency);
+  }
+  [[nodiscard]] bits_per_s sustained_rate() const { return sustained_channel_rate() * channels; }
+};
+
+struct aggregator_spec {
+  std::string preset;
+  std::uint64_t memory_bytes = 0;  ///< usable for slots
+  memory_device_spec device;
+  std::uint32_t datapath_bytes = 64;
+  unsigned lanes = 8;
+  std::uint64_t clock_hz = 250'000'000;
+  unsigned adder_cycles = 16;
+  bits_per_s ports = 0;
+  std::uint64_t ingress_buffer_bytes = 32 << 20;
+  unsigned egress_chunks = 2;
+
+  [[nodiscard]] bits_per_s datapath_rate() const { return std::uint64_t{datapath_bytes} * 8 * clock_hz * lanes; }
+  [[nodiscard]] picoseconds adder_latency() const { return multiply_divide_up(adder_cycles, ps_per_s, clock_hz); }
+};
+
+struct cluster_spec {
+  picoseconds compute_time = 0;
+  double straggler_sigma = 0;
+  picoseconds reduce_time = 0;
+  double released_early_share = 0;
+  picoseconds apply_time = 0;
+  bits_per_s consume_rate = 0;
+};
+
+struct site_spec {
+  std::string name;
+  std::string identifier;  ///< name as a SystemC and VCD identifier, unique in the platform
+  unsigned router = 0;
+  bits_per_s access_up = 0;
+  bits_per_s access_down = 0;
+  picoseconds access_latency = 0;
+  double weight = 1;
+  cluster_spec cluster;
+  aggregator_spec aggregator;
+};
+
+struct router_spec {
+  std::string name;
+  std::string identifier;
+  picoseconds forwarding_latency = 0;
+  std::uint64_t queue_bytes = 0;
+};
+
+struct link_spec {
+  std::string name;  ///< "seo-tyo", numbered when there are parallel ones
+  std::string identifier;
+  unsigned a = 0;  ///< routers
+  unsigned b = 0;
+  bits_per_s rate_ab = 0;
+  bits_per_s rate_ba = 0;
+  picoseconds latency_ab = 0;
+  picoseconds latency_ba = 0;
+};
+
+struct schedule_spec {
+  enum class kind : std::uint8_t { all_to_all, rotating, explicit_rounds } type = kind::all_to_all;
+  unsigned group_size = 3;
+  std::string name;
+  std::vector<planner::partition> rounds;  ///< explicit only
+};
+
+struct platform_spec {
+  std::string name;
+  std::string description;
+  std::uint64_t update_bytes = 0;
+  std::uint64_t chunk_bytes = 0;
+  value_format values = value_format::synthetic;
+  wire_format format;
+  std::vector<site_spec> sites;
+  std::vector<router_spec> routers;
+  std::vector<link_spec> links;
+  buffering policy = buffering::per_stream;
+  planner::tree_kind trees = planner::tree_kind::shortest;
+  std::optional<picoseconds> pace;  ///< overrides the planner's pace: overflow is then possible and reported
+  picoseconds register_access_time = 0;
+  schedule_spec schedule;
+  unsigned rounds = 0;  ///< 0: one pass through the schedule
+  std::uint64_t seed = 1;
+  bool packet_fidelity = false;
+  trace_level trace = trace_level::chunk;
+  std::optional<picoseconds> round_timeout;  ///< simulated; default from the prediction
+  double epsilon = 1e-6;                     ///< agreement aimed at, for consensus figures
+  std::vector<std::string> warnings;
+};
+
+struct load_options {
+  std::vector<std::string> assignments;  ///< --set
+  std::string schedule;                  ///< --schedule, empty: as configured
+};
+
+/// Loads and checks a platform file. Throws config_error.
+[[nodiscard]] platform_spec load_platform(const std::string& path, const load_options& options);
+
+/// The plan-side view of a spec.
+[[nodiscard]] planner::platform_model model_of(const platform_spec& spec);
+
+/// The rounds of the spec's schedule on its platform.
+[[nodiscard]] planner::schedule schedule_of(const platform_spec& spec, const planner::platform_model& model);
+
+/// Folder with platforms/, presets/, schedules/: $TRIBUTARY_CONFIGS, else beside the executable, else the source tree's.
+[[nodiscard]] std::string configs_folder();
+
+struct preset_entry {
+  std::string kind;  ///< "memory" or "card"
+  std::string name;
+  std::string summary;
+  std::string source;
+};
+[[nodiscard]] std::vector<preset_entry> list_presets();
+
+}  // namespace tributary

@@ -1,0 +1,127 @@
+// The network transaction: a burst is the run of packets that carries one chunk, or part of it, from one source to
+// one group. Everything multicast copies have in common sits once in a reference-counted burst_content; a burst is
+// the small per-copy part with the times of this copy's journey. Both come from free lists: the hot path allocates
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tlm/quantities.hpp"
+#include "tlm/wire_format.hpp"
+
+namespace tributary {
+
+enum class burst_kind : std::uint8_t { data, aggregate, credit, nack, control };
+
+/// Set of sites, one bit each; a platform has at most 64 sites.
+using site_set = std::uint64_t;
+inline constexpr unsigned max_sites = 64;
+[[nodiscard]] constexpr site_set site_bit(unsigned site) { return site_set{1} << site; }
+
+/// Real values of a chunk, when the run carries them: one 32-bit word an element (fp32 bits or two's complement).
+using chunk_values = std::vector<std::uint32_t>;
+
+/// Where the time between leaving the source and now went, as seen by the tail (the last byte).
+struct journey {
+  picoseconds propagation = 0;
+  picoseconds serialization = 0;  ///< sending at line rates, forwarding latencies
+  picoseconds queueing = 0;       ///< waiting for a line, a reducer or an egress port that others use
+  picoseconds memory = 0;         ///< aggregator memory and adder, from the tail's arrival to the merged chunk
+  [[nodiscard]] picoseconds total() const { return propagation + serialization + queueing + memory; }
+};
+
+/// What all copies of a burst share. Immutable once the burst is sent.
+struct burst_content {
+  burst_kind kind = burst_kind::data;
+  std::uint8_t priority = 0;   ///< 0 bulk data, 1 control (credits, acknowledgements): strictly first in routers
+  std::uint16_t group = 0;     ///< group number within the round: selects the multicast tree together with source
+  std::uint16_t source = 0;    ///< site that sent it (for an aggregate: the site whose aggregator merged it)
+  std::uint32_t round = 0;
+  std::uint32_t chunk = 0;         ///< chunk index within the update
+  std::uint32_t offset_bytes = 0;  ///< first payload byte within the chunk
+  std::uint32_t payload_bytes = 0;
+  std::uint32_t chunk_bytes = 0;  ///< size of the whole chunk this is part of
+  std::uint32_t packets = 0;
+  std::uint32_t first_packet_wire_bytes = 0;
+  std::uint32_t last_packet_wire_bytes = 0;
+  std::uint64_t wire_bytes = 0;
+  picoseconds send_start = 0;                  ///< when the source was free to send its first chunk of the round
+  site_set contributors = 0;                   ///< sites whose values are summed in this burst
+  std::shared_ptr<const chunk_values> values;  ///< null unless the run carries real values
+};
+
+/// One copy of a burst on its way. Belongs to one module at a time; handed over by END_REQ (see tlm/network.hpp).
+class burst {
+ public:
+  picoseconds head = 0;     ///< when the first packet is completely here, or when it begins to leave again
+  picoseconds tail = 0;     ///< when the last packet is completely here; tail >= head
+  picoseconds arrival = 0;  ///< head time at the device that holds it: head minus its wait there
+  picoseconds departed = 0; ///< when the source handed it to its access link
+  journey spent;            ///< adds up to tail - departed
+  bool ecn_marked = false;
+
+  [[nodiscard]] const burst_content& content() const { return *content_; }
+
+  /// Keeps head and tail from being earlier than `when`; the tail's wait counts as queueing.
+  void hold_until(picoseconds when) {
+    if (head < when) head = when;
+    if (tail < when) {
+      spent.queueing += when - tail;
+      tail = when;
+    }
+  }
+  /// Delays head, tail and arrival alike by fixed work of the path.
+  void delay(picoseconds by) {
+    head += by;
+    tail += by;
+    arrival += by;
+    spent.serialization += by;
+  }
+
+ private:
+  friend class burst_pool;
+  struct counted_content {
+    burst_content content;
+    std::uint32_t references = 0;
+    counted_content* next_free = nullptr;
+  };
+  const burst_content* content_ = nullptr;
+  counted_content* shared_ = nullptr;
+  burst* next_free_ = nullptr;
+};
+
+/// Free lists for bursts and contents. One pool a simulation; not thread-safe, as SystemC is not.
+class burst_pool {
+ public:
+  burst_pool() = default;
+  burst_pool(const burst_pool&) = delete;
+  burst_pool& operator=(const burst_pool&) = delete;
+  burst_pool(burst_pool&&) = delete;
+  burst_pool& operator=(burst_pool&&) = delete;
+  ~burst_pool() = default;
+
+  /// A fresh burst around `content`; packet counts and wire sizes are filled in from `format`.
+  [[nodiscard]] burst& make(burst_content content, const wire_format& format);
+  /// Another copy that shares the content and starts from the same times.
+  [[nodiscard]] burst& copy(const burst& original);
+  /// Gives a copy back; the content goes with the last of them.
+  void release(burst& finished);
+
+  [[nodiscard]] std::uint64_t live_bursts() const { return live_bursts_; }
+  [[nodiscard]] std::uint64_t live_contents() const { return live_contents_; }
+  [[nodiscard]] std::uint64_t bursts_ever_allocated() const { return bursts_.size(); }
+
+ private:
+  [[nodiscard]] burst& take();
+
+  std::vector<std::unique_ptr<burst>> bursts_;
+  std::vector<std::unique_ptr<burst::counted_content>> contents_;
+  burst* free_bursts_ = nullptr;
+  burst::counted_content* free_contents_ = nullptr;
+  std::uint64_t live_bursts_ = 0;
+  std::uint64_t live_contents_ = 0;
+};
+
+}  // namespace tributary

@@ -1,0 +1,106 @@
+#include "traces/gtkw_writer.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+
+namespace tributary {
+
+namespace {
+
+// Trace flags of GTKWave's save files (its analyzer.h).
+constexpr unsigned hex_flag = 0x2;
+constexpr unsigned decimal_flag = 0x4;
+constexpr unsigned binary_flag = 0x8;
+constexpr unsigned right_justified = 0x20;
+constexpr unsigned file_translated = 0x2000;
+constexpr unsigned analog_step = 0x8000;
+constexpr unsigned full_scale = 0x80000;
+constexpr unsigned blank = 0x200;
+constexpr unsigned collapsed = 0x1000;
+constexpr unsigned closed_group = 0x400000;
+constexpr unsigned group_begin = 0x800000;
+constexpr unsigned group_end = 0x1000000;
+
+std::string flags(unsigned bits) {
+  char text[16];
+  std::snprintf(text, sizeof text, "@%x\n", bits);
+  return text;
+}
+
+std::string full_name(const traced_signal& signal) {
+  std::string name;
+  for (const std::string& scope : signal.scope) name += scope + ".";
+  name += signal.source->info().name;
+  const unsigned width = vcd_writer::width_of(signal.source->info());
+  if (width > 1) name += "[" + std::to_string(width - 1) + ":0]";
+  return name;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + path);
+}
+
+}  // namespace
+
+void write_gtkw(const std::string& folder, const std::string& vcd_name, const std::vector<wave_group>& groups,
+                trace_level level, picoseconds from, picoseconds to) {
+  // Zoom so that the round fills a wave area of about 1000 pixels: 2^-zoom pixels a picosecond.
+  const double zoom = -std::log2(std::max(1.0, static_cast<double>(to - from)) / 1000.0);
+  std::string save = "[*] Tributary waveforms: gtkwave waves.gtkw, from this folder\n";
+  save += "[dumpfile] \"" + vcd_name + "\"\n[savefile] \"waves.gtkw\"\n[timestart] " + std::to_string(from) +
+          "\n[size] 1600 1000\n[pos] 0 0\n";
+  char zoom_line[64];
+  std::snprintf(zoom_line, sizeof zoom_line, "*%.6f %llu\n", zoom, static_cast<unsigned long long>(from));
+  save += zoom_line;
+  save += "[sst_width] 180\n[signals_width] 260\n[sst_expanded] 0\n[sst_vpaned_height] 300\n";
+
+  std::map<std::vector<std::string>, std::string> translations;  // states -> file
+  for (const wave_group& group : groups) {
+    std::string body;
+    for (const traced_signal& signal : group.signals) {
+      const probe_info& info = signal.source->info();
+      if (info.level > level) continue;
+      const std::string name = full_name(signal);
+      const std::string alias = "+{" + signal.scope.back() + "." + info.name +
+                                (info.unit.empty() ? "" : " (" + info.unit + ")") + "} ";
+      switch (info.kind) {
+        case probe_kind::state: {
+          auto [entry, added] = translations.try_emplace(info.states, "");
+          if (added) {
+            entry->second = "states_" + std::to_string(translations.size()) + "_" + signal.scope.back() + ".txt";
+            std::string lines;
+            for (std::size_t value = 0; value < info.states.size(); ++value) {
+              lines += std::to_string(value) + " " + info.states[value] + "\n";
+            }
+            write_file(folder + "/" + entry->second, lines);
+          }
+          body += flags(decimal_flag | right_justified | file_translated) + "^1 " + entry->second + "\n" + alias + name + "\n";
+          break;
+        }
+        case probe_kind::flag: body += flags(binary_flag | right_justified) + alias + name + "\n"; break;
+        case probe_kind::count: body += flags(decimal_flag | right_justified) + alias + name + "\n"; break;
+        case probe_kind::set: body += flags(hex_flag | right_justified) + alias + name + "\n"; break;
+        case probe_kind::quantity:
+          // An analogue trace is as high as itself plus the blank "extension" lines below it.
+          body += flags(decimal_flag | right_justified | analog_step | full_scale) + alias + name + "\n";
+          body += flags(0x20000 | full_scale) + "-\n-\n";
+          break;
+      }
+    }
+    if (body.empty()) continue;
+    const unsigned begin = group_begin | blank | (group.open ? 0 : closed_group);
+    save += flags(begin) + "-" + group.title + "\n";
+    if (!group.open) {
+      // GTKWave wants the traces of a closed group marked collapsed as well; it does so itself when it reads the group.
+    }
+    save += body + flags(group_end | blank | (group.open ? 0 : collapsed)) + "-" + group.title + "\n";
+  }
+  write_file(folder + "/waves.gtkw", save);
+}
+
+}  // namespace tributary
