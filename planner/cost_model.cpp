@@ -49,7 +49,7 @@ double memory_traffic(buffering_policy policy, std::size_t k) {
 }
 
 struct latency_spread {
-  double latest = 0;    ///< D_j
+  double latest = 0;  ///< D_j
   double earliest = std::numeric_limits<double>::infinity();
   double sum_of_waits = 0;
   double longest_round_trip = 0;
@@ -115,8 +115,8 @@ fluid_rate fluid_group_rate(const platform_model& model, const std::vector<std::
 namespace {
 
 /// Max-min fair rates by progressive filling. loads[g] = (edge, coefficient) pairs: rate x coefficient is what group g
-/// puts on the edge. caps[g]: what the group may use at most. Returns the rates; limiting[g] is the edge that stopped g,
-/// or no_edge when its cap did.
+/// puts on the edge. caps[g]: what the group may use at most. Returns the rates; limiting[g] is the edge that stopped
+/// g, or no_edge when its cap did.
 constexpr edge_id no_edge = std::numeric_limits<edge_id>::max();
 
 std::vector<double> max_min_fair(const std::vector<std::vector<std::pair<edge_id, double>>>& loads,
@@ -298,8 +298,8 @@ struct receiver_times {
   picoseconds released = 0;   ///< slots of a chunk are free, from the chunk's departure at its sources
 };
 
-receiver_times times_at(const platform_model& model, const group_plan& plan, std::size_t receiver, std::uint64_t payload,
-                        const std::vector<unsigned>& streams_on) {
+receiver_times times_at(const platform_model& model, const group_plan& plan, std::size_t receiver,
+                        std::uint64_t payload, const std::vector<unsigned>& streams_on) {
   receiver_times times;
   const site_model& to = model.sites[plan.members[receiver]];
   const std::size_t k = plan.members.size();
@@ -445,8 +445,8 @@ picoseconds finish_at(const platform_model& model, const group_plan& plan, std::
 
 std::uint64_t slots_needed(const platform_model& model, const group_plan& plan, unsigned receiver, picoseconds pace) {
   std::vector<group_plan> alone{plan};
-  return slots_at(model.buffering,
-                  times_at(model, plan, receiver, model.chunk_bytes, count_streams(model, alone)), pace);
+  return slots_at(model.buffering, times_at(model, plan, receiver, model.chunk_bytes, count_streams(model, alone)),
+                  pace);
 }
 
 round_plan plan_round(const platform_model& model, const partition& round) {

@@ -27,7 +27,14 @@
 namespace tributary::planner {
 
 enum class rate_limit : std::uint8_t {
-  access_up, access_down, aggregator_ports, datapath, consume, memory_bandwidth, memory_capacity, shared_link
+  access_up,
+  access_down,
+  aggregator_ports,
+  datapath,
+  consume,
+  memory_bandwidth,
+  memory_capacity,
+  shared_link
 };
 [[nodiscard]] const char* to_string(rate_limit limit);
 
@@ -43,8 +50,9 @@ struct fluid_rate {
 [[nodiscard]] double wire_overhead(const platform_model& model, bool headers);
 
 /// Rate of one group alone on the network (shared links not counted).
-[[nodiscard]] fluid_rate fluid_group_rate(const platform_model& model, const std::vector<std::vector<picoseconds>>& latency,
-                                          const group& members, double w);
+[[nodiscard]] fluid_rate fluid_group_rate(const platform_model& model,
+                                          const std::vector<std::vector<picoseconds>>& latency, const group& members,
+                                          double w);
 
 struct fluid_round {
   std::vector<fluid_rate> rates;  ///< per group; singletons have rate 0
@@ -55,19 +63,20 @@ struct fluid_round {
 [[nodiscard]] fluid_round fluid_round_cost(const platform_model& model, const partition& round, double w);
 
 /// Memory the receiver needs to take `rate` from every other member (paced formulas), bytes.
-[[nodiscard]] double fluid_memory_need(const platform_model& model, const std::vector<std::vector<picoseconds>>& latency,
-                                       const group& members, unsigned receiver, double rate);
+[[nodiscard]] double fluid_memory_need(const platform_model& model,
+                                       const std::vector<std::vector<picoseconds>>& latency, const group& members,
+                                       unsigned receiver, double rate);
 
 // ---- planned ----------------------------------------------------------------------------------------------------
 
 struct group_plan {
   group members;
-  picoseconds pace = 0;           ///< from one chunk's departure to the next, all sources alike
-  picoseconds unbuffered_pace = 0;///< the pace if aggregator memory were endless
+  picoseconds pace = 0;             ///< from one chunk's departure to the next, all sources alike
+  picoseconds unbuffered_pace = 0;  ///< the pace if aggregator memory were endless
   rate_limit limit = rate_limit::access_up;
-  unsigned limit_at = 0;          ///< site, or edge for shared_link
+  unsigned limit_at = 0;              ///< site, or edge for shared_link
   std::vector<multicast_tree> trees;  ///< per member, rooted at its device
-  picoseconds predicted = 0;      ///< from the release of the round to the last member's apply
+  picoseconds predicted = 0;          ///< from the release of the round to the last member's apply
   picoseconds longest_latency = 0;
 };
 

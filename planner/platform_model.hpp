@@ -21,15 +21,15 @@ struct site_model {
   picoseconds access_latency = 0;   ///< of each of the three, one way
 
   std::uint64_t memory_bytes = 0;
-  bits_per_s memory_rate = 0;       ///< sustained, reads and writes together
+  bits_per_s memory_rate = 0;  ///< sustained, reads and writes together
   picoseconds memory_latency = 0;
-  bits_per_s datapath_rate = 0;     ///< operand bits a second: width x clock x lanes
+  bits_per_s datapath_rate = 0;  ///< operand bits a second: width x clock x lanes
   picoseconds adder_latency = 0;
 
-  picoseconds compute_time = 0;     ///< until the update is released
+  picoseconds compute_time = 0;  ///< until the update is released
   picoseconds apply_time = 0;
   bits_per_s consume_rate = 0;
-  double weight = 1;                ///< share of the data, for weighted averages
+  double weight = 1;  ///< share of the data, for weighted averages
 };
 
 struct platform_model {

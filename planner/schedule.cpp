@@ -25,9 +25,8 @@ bool is_partition(const partition& round, unsigned sites) {
 bool orthogonal(const partition& a, const partition& b) {
   for (const group& x : a) {
     for (const group& y : b) {
-      const auto shared = std::count_if(x.begin(), x.end(), [&](unsigned site) {
-        return std::find(y.begin(), y.end(), site) != y.end();
-      });
+      const auto shared = std::count_if(x.begin(), x.end(),
+                                        [&](unsigned site) { return std::find(y.begin(), y.end(), site) != y.end(); });
       if (shared != 1) return false;
     }
   }

@@ -7,8 +7,8 @@
 
 namespace tributary::planner {
 
-using group = std::vector<unsigned>;    ///< sites, ascending
-using partition = std::vector<group>;   ///< groups of one round; sites in none of them wait
+using group = std::vector<unsigned>;   ///< sites, ascending
+using partition = std::vector<group>;  ///< groups of one round; sites in none of them wait
 
 struct schedule {
   std::string name;
@@ -21,7 +21,8 @@ void normalise(partition& round);
 /// True when no site appears twice and all are below `sites`.
 [[nodiscard]] bool is_partition(const partition& round, unsigned sites);
 
-/// True when every group of `a` shares exactly one site with every group of `b`: then two rounds of averaging are exact.
+/// True when every group of `a` shares exactly one site with every group of `b`: then two rounds of averaging are
+/// exact.
 [[nodiscard]] bool orthogonal(const partition& a, const partition& b);
 
 [[nodiscard]] schedule all_to_all(unsigned sites);

@@ -18,9 +18,8 @@ std::optional<rated_schedule> best_orthogonal_pair(const platform_model& model, 
       if (best && total >= best->seconds) continue;
       if (!orthogonal(partitions[a], partitions[b])) continue;
       const bool swap = cost[b] < cost[a];  // the quicker round first
-      best = rated_schedule{{"rotating groups of " + std::to_string(size),
-                             {partitions[swap ? b : a], partitions[swap ? a : b]}},
-                            total};
+      best = rated_schedule{
+          {"rotating groups of " + std::to_string(size), {partitions[swap ? b : a], partitions[swap ? a : b]}}, total};
     }
   }
   return best;

@@ -113,7 +113,7 @@ multicast_tree topology::tree(unsigned root, const std::vector<unsigned>& destin
         const edge_id id = net[*edge].id;
         const bool used = reached_by[head_of(id)] == id;
         // Entering the tree from outside would make a second way to the same device.
-        net[*edge].weight = used ? 0 : (in_tree[head_of(id)] ? hop * 1000 : hop + latency(id));
+        net[*edge].weight = used ? 0 : (in_tree[head_of(id)] ? hop * 100 : hop + latency(id));
       }
       const shortest_paths now = dijkstra(net, root);
       const unsigned nearest = *std::min_element(left.begin(), left.end(), [&](unsigned x, unsigned y) {

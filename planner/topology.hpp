@@ -24,17 +24,18 @@ struct network_link {
 
 /// How multicast trees are chosen.
 enum class tree_kind : std::uint8_t {
-  shortest,    ///< each destination by its latency-shortest path
-  fewest_links ///< fewest link bytes: Takahashi and Matsuyama's Steiner heuristic (1980), a factor 2 at most from optimal
+  shortest,     ///< each destination by its latency-shortest path
+  fewest_links  ///< fewest link bytes: Takahashi and Matsuyama's Steiner heuristic (1980), a factor 2 at most from
+                ///< optimal
 };
 
 /// A tree from one device to some others.
 struct multicast_tree {
   unsigned root = 0;
-  std::vector<edge_id> edges;                 ///< each tree edge once, parents before children
+  std::vector<edge_id> edges;  ///< each tree edge once, parents before children
   std::vector<unsigned> destinations;
-  std::vector<std::vector<edge_id>> paths;    ///< per destination, from the root
-  std::vector<picoseconds> latency;           ///< per destination, propagation only
+  std::vector<std::vector<edge_id>> paths;  ///< per destination, from the root
+  std::vector<picoseconds> latency;         ///< per destination, propagation only
 };
 
 class topology {

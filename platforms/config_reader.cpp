@@ -24,7 +24,8 @@ void refuse_duplicate_keys(const YAML::Node& node, const std::string& file) {
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) throw config_error(file, entry.first.Mark(), "a key must be a plain word");
       if (!seen.insert(entry.first.Scalar()).second) {
-        throw config_error(file, entry.first.Mark(), fmt::format("key '{}' stands twice in the same map", entry.first.Scalar()));
+        throw config_error(file, entry.first.Mark(),
+                           fmt::format("key '{}' stands twice in the same map", entry.first.Scalar()));
       }
       refuse_duplicate_keys(entry.second, file);
     }
@@ -83,7 +84,7 @@ located_node load_yaml_file(const std::string& path) {
     if (documents.size() > 1) {
       throw config_error(path, documents[1].Mark(), "one document a file: a second one starts here");
     }
-    if (!documents.empty()) top.node = documents.front();
+    if (!documents.empty()) top.node.reset(documents.front());
   } catch (const YAML::Exception& error) {
     throw config_error(path, error.mark, "not valid YAML: " + error.msg);
   }
@@ -100,7 +101,7 @@ located_node yaml_from_assignment(const std::string& assignment) {
   }
   YAML::Node value;
   try {
-    value = YAML::Load(assignment.substr(equals + 1));
+    value.reset(YAML::Load(assignment.substr(equals + 1)));
   } catch (const YAML::Exception& error) {
     throw config_error(*where, error.mark, "the value is not valid YAML: " + error.msg);
   }
@@ -111,7 +112,7 @@ located_node yaml_from_assignment(const std::string& assignment) {
     if (key->empty()) throw config_error(fmt::format("--set {}: an empty key in the path", assignment));
     YAML::Node map(YAML::NodeType::Map);
     map[*key] = value;
-    value = map;
+    value.reset(map);
   }
   return {value, where};
 }
@@ -143,9 +144,13 @@ void config_map::add_layers_below(const config_map& other) {
 std::optional<located_node> config_map::find(const std::string& key) const {
   known_->insert(key);
   for (const located_node& layer : layers_) {
-    const YAML::Node found = child(layer.node, key);
-    if (found.IsDefined() && !found.IsNull()) return located_node{found, layer.file};
-    if (found.IsDefined()) throw config_error(*layer.file, found.Mark(), fmt::format("{} has no value", path_of(key)));
+    for (const auto& entry : layer.node) {
+      if (entry.first.Scalar() != key) continue;
+      if (entry.second.IsNull()) {
+        throw config_error(*layer.file, entry.first.Mark(), fmt::format("{} has no value", path_of(key)));
+      }
+      return located_node{entry.second, layer.file};
+    }
   }
   return std::nullopt;
 }
@@ -249,7 +254,8 @@ std::vector<config_map> config_map::maps(const std::string& key) const {
     std::set<std::string> used;
     for (std::size_t i = 0; i < found.size(); ++i) {
       const located_node element{found[i], layer.file};
-      if (!element.node.IsMap()) throw element.error(fmt::format("each of {} must be a map of keys and values", path_of(key)));
+      if (!element.node.IsMap())
+        throw element.error(fmt::format("each of {} must be a map of keys and values", path_of(key)));
       const YAML::Node name = child(element.node, "name");
       const std::string label = name.IsDefined() && name.IsScalar() ? name.Scalar() : std::to_string(i);
       std::vector<located_node> layers;

@@ -1,8 +1,8 @@
 // Reading YAML with an exact place for every complaint.
 //
-// A configuration is made of layers: what the command line sets lies over the file, the file over the files it includes,
-// a site's own keys over the site defaults, those over its presets. config_map looks a key up through its layers, top
-// first, and remembers which keys were asked for, so what nobody asked for is an unknown key.
+// A configuration is made of layers: what the command line sets lies over the file, the file over the files it
+// includes, a site's own keys over the site defaults, those over its presets. config_map looks a key up through its
+// layers, top first, and remembers which keys were asked for, so what nobody asked for is an unknown key.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -26,10 +26,20 @@ class config_error : public std::runtime_error {
   explicit config_error(const std::string& message) : std::runtime_error(message) {}
 };
 
-/// A YAML node and the file it came from.
+/// A YAML node and the file it came from. Assigning to a YAML::Node changes what every copy of it refers to, so
+/// assignment is spelt out here to mean what it means for values.
 struct located_node {
   YAML::Node node;
   std::shared_ptr<const std::string> file;
+  located_node(const YAML::Node& at, std::shared_ptr<const std::string> in) : node(at), file(std::move(in)) {}
+  located_node(const located_node&) = default;
+  located_node& operator=(const located_node& other) {
+    if (this == &other) return *this;
+    node.reset(other.node);
+    file = other.file;
+    return *this;
+  }
+  ~located_node() = default;
   [[nodiscard]] config_error error(const std::string& message) const { return {*file, node.Mark(), message}; }
 };
 

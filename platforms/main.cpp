@@ -67,22 +67,23 @@ std::string utc_now() {
   return text;
 }
 
-/// Makes the run's folder. An earlier run's files in it are removed; a folder with anything else in it is refused.
+/// Makes the run's folder. An earlier run's files in it are removed; a folder that holds anything else is refused.
 void prepare_folder(const std::string& folder) {
   std::error_code failed;
   if (fs::exists(folder) && !fs::is_directory(folder)) {
     throw config_error(fmt::format("{}: exists and is not a folder", folder));
   }
-  if (fs::exists(folder) && !fs::is_empty(folder)) {
-    if (!fs::exists(fs::path(folder) / "manifest.json")) {
-      throw config_error(fmt::format("{}: not empty and not the folder of an earlier run; choose another --out", folder));
-    }
+  if (fs::exists(folder)) {
+    std::vector<fs::path> earlier;
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
       const bool ours = name == "manifest.json" || name == "results.json" || name == "waves.gtkw" ||
                         name.rfind("round_", 0) == 0 || name.rfind("states_", 0) == 0;
-      if (ours) fs::remove(entry.path(), failed);
+      if (!ours)
+        throw config_error(fmt::format("{}: holds '{}', which no run wrote; choose another --out", folder, name));
+      earlier.push_back(entry.path());
     }
+    for (const fs::path& each : earlier) fs::remove(each, failed);
   }
   fs::create_directories(folder, failed);
   if (failed || access(folder.c_str(), W_OK) != 0) throw config_error(fmt::format("{}: cannot be written to", folder));
@@ -140,7 +141,8 @@ int run_command(const common_arguments& common, run_arguments run, const std::ve
       return internal_error;
     case schedule_executor::outcome::timed_out:
     case schedule_executor::outcome::running:
-      fmt::print(stderr, "error: {}\n", result.complaint.empty() ? "the simulation stopped before its end" : result.complaint);
+      fmt::print(stderr, "error: {}\n",
+                 result.complaint.empty() ? "the simulation stopped before its end" : result.complaint);
       for (const std::string& line : result.diagnosis) fmt::print(stderr, "  {}\n", line);
       return deadlocked;
   }
@@ -169,9 +171,12 @@ int validate_command(const common_arguments& common) {
 
 int presets_command(bool registers) {
   if (registers) {
-    std::cout << "# Registers\n\nMade by `tributary presets --registers` from tlm/register_maps.cpp. Every register is 64 bits; an access is one\n"
+    std::cout << "# Registers\n\nMade by `tributary presets --registers` from tlm/register_maps.cpp. Every register is "
+                 "64 bits; an access is one\n"
                  "aligned 8-byte read or write.\n\n"
-              << to_markdown(aggregator_registers) << "\n" << to_markdown(cluster_registers) << "\n" << to_markdown(router_registers);
+              << to_markdown(aggregator_registers) << "\n"
+              << to_markdown(cluster_registers) << "\n"
+              << to_markdown(router_registers);
     return done;
   }
   for (const preset_entry& entry : list_presets()) {
@@ -221,24 +226,30 @@ int dispatch(int argc, char** argv) {
   const auto add_common = [&common](CLI::App* command) {
     command->add_option("CONFIG", common.config, "platform file (YAML)")->required();
     command->add_option("--schedule", common.load.schedule, "all_to_all, rotating:K, or a schedule file");
-    command->add_option("--set", common.load.assignments, "path.to.key=value; may be repeated")->expected(1)->take_all();
+    command->add_option("--set", common.load.assignments, "path.to.key=value; may be repeated")
+        ->expected(1)
+        ->take_all();
     command->add_flag("-q,--quiet", common.quiet, "no output but errors");
   };
 
   CLI::App* run_app = app.add_subcommand("run", "simulate a platform's schedule; write waveforms and results");
   add_common(run_app);
-  run_app->add_option("--rounds", run.rounds, "rounds to run (default: one pass through the schedule)")->check(CLI::Range(1U, 1'000'000U));
+  run_app->add_option("--rounds", run.rounds, "rounds to run (default: one pass through the schedule)")
+      ->check(CLI::Range(1U, 1'000'000U));
   run_app->add_option("--out", run.out, "output folder (default: traces/out/NAME)");
   run_app->add_option("--trace", run.trace, "none, round, chunk or packet");
   run_app->add_option("--fidelity", run.fidelity, "packet or burst");
   CLI::Option* seed = run_app->add_option("--seed", run.seed, "seed of everything random");
   run_app->add_option("--json", run.json, "also write results.json to this file; - is standard output");
   run_app->add_flag("--check-protocol", run.check_protocol, "plug protocol checkers into every connection");
-  run_app->footer("Examples:\n  tributary run configs/platforms/nine_city.yaml\n"
-                  "  tributary run configs/platforms/nine_city.yaml --schedule rotating:3 --set site_defaults.aggregator.memory='2 GB'\n"
-                  "  tributary run configs/platforms/two_site.yaml --fidelity packet --trace packet --out /tmp/two");
+  run_app->footer(
+      "Examples:\n  tributary run configs/platforms/nine_city.yaml\n"
+      "  tributary run configs/platforms/nine_city.yaml --schedule rotating:3 --set site_defaults.aggregator.memory='2 "
+      "GB'\n"
+      "  tributary run configs/platforms/two_site.yaml --fidelity packet --trace packet --out /tmp/two");
 
-  CLI::App* validate_app = app.add_subcommand("validate", "check a platform file and show what the planner makes of it");
+  CLI::App* validate_app =
+      app.add_subcommand("validate", "check a platform file and show what the planner makes of it");
   add_common(validate_app);
   validate_app->footer("Example:\n  tributary validate configs/platforms/nine_city.yaml --schedule rotating:3");
   CLI::App* presets_app = app.add_subcommand("presets", "list cards and memories a platform can name");

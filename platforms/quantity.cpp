@@ -27,20 +27,52 @@ constexpr std::uint64_t ki = 1024;
 
 const dimension_info& info(dimension what) {
   static const std::array<dimension_info, 6> table{{
-      {"size", "8 GB",
-       {{"B", 1}, {"kB", k}, {"MB", k * k}, {"GB", k * k * k}, {"TB", k * k * k * k},
-        {"KiB", ki}, {"MiB", ki * ki}, {"GiB", ki * ki * ki}, {"TiB", ki * ki * ki * ki}}},
-      {"rate", "100 Gbps",
-       {{"bps", 1}, {"kbps", k}, {"Mbps", k * k}, {"Gbps", k * k * k}, {"Tbps", k * k * k * k},
-        {"b/s", 1}, {"kb/s", k}, {"Mb/s", k * k}, {"Gb/s", k * k * k}, {"Tb/s", k * k * k * k},
-        {"B/s", 8}, {"kB/s", 8 * k}, {"MB/s", 8 * k * k}, {"GB/s", 8 * k * k * k}, {"TB/s", 8 * k * k * k * k}}},
-      {"time", "12.5 ms",
-       {{"ps", 1}, {"ns", k}, {"us", k * k}, {"\xc2\xb5s", k * k}, {"ms", k * k * k}, {"s", k * k * k * k},
-        {"min", 60 * k * k * k * k}, {"h", 3600 * k * k * k * k}}},
+      {"size",
+       "8 GB",
+       {{"B", 1},
+        {"kB", k},
+        {"MB", k * k},
+        {"GB", k * k * k},
+        {"TB", k * k * k * k},
+        {"KiB", ki},
+        {"MiB", ki * ki},
+        {"GiB", ki * ki * ki},
+        {"TiB", ki * ki * ki * ki}}},
+      {"rate",
+       "100 Gbps",
+       {{"bps", 1},
+        {"kbps", k},
+        {"Mbps", k * k},
+        {"Gbps", k * k * k},
+        {"Tbps", k * k * k * k},
+        {"b/s", 1},
+        {"kb/s", k},
+        {"Mb/s", k * k},
+        {"Gb/s", k * k * k},
+        {"Tb/s", k * k * k * k},
+        {"B/s", 8},
+        {"kB/s", 8 * k},
+        {"MB/s", 8 * k * k},
+        {"GB/s", 8 * k * k * k},
+        {"TB/s", 8 * k * k * k * k}}},
+      {"time",
+       "12.5 ms",
+       {{"ps", 1},
+        {"ns", k},
+        {"us", k * k},
+        {"\xc2\xb5s", k * k},
+        {"ms", k * k * k},
+        {"s", k * k * k * k},
+        {"min", 60 * k * k * k * k},
+        {"h", 3600 * k * k * k * k}}},
       {"length", "2000 km", {{"m", 1}, {"km", k}}},
       {"frequency", "250 MHz", {{"Hz", 1}, {"kHz", k}, {"MHz", k * k}, {"GHz", k * k * k}}},
-      {"computing rate", "400 TFLOPS",
-       {{"FLOPS", 1}, {"GFLOPS", k * k * k}, {"TFLOPS", k * k * k * k}, {"PFLOPS", k * k * k * k * k},
+      {"computing rate",
+       "400 TFLOPS",
+       {{"FLOPS", 1},
+        {"GFLOPS", k * k * k},
+        {"TFLOPS", k * k * k * k},
+        {"PFLOPS", k * k * k * k * k},
         {"EFLOPS", k * k * k * k * k * k}}},
   }};
   return table[static_cast<std::size_t>(what)];
@@ -80,7 +112,8 @@ std::uint64_t parse_quantity(std::string_view text, dimension what) {
   }
   if (digits == 0) throw fail(fmt::format("a {} is due, such as '{}'", dim.noun, dim.example));
   if (at + 1 < text.size() && (text[at] == 'e' || text[at] == 'E') &&
-      (is_digit(text[at + 1]) || ((text[at + 1] == '-' || text[at + 1] == '+') && at + 2 < text.size() && is_digit(text[at + 2])))) {
+      (is_digit(text[at + 1]) ||
+       ((text[at + 1] == '-' || text[at + 1] == '+') && at + 2 < text.size() && is_digit(text[at + 2])))) {
     ++at;
     int sign = 1;
     if (text[at] == '-' || text[at] == '+') sign = text[at++] == '-' ? -1 : 1;
@@ -90,12 +123,14 @@ std::uint64_t parse_quantity(std::string_view text, dimension what) {
   }
   while (at < text.size() && text[at] == ' ') ++at;
   const std::string_view name = text.substr(at);
-  if (name.empty()) throw fail(fmt::format("a unit is missing: write for example '{}' ({})", dim.example, units_of(dim)));
+  if (name.empty())
+    throw fail(fmt::format("a unit is missing: write for example '{}' ({})", dim.example, units_of(dim)));
   const unit* found = nullptr;
   for (const unit& each : dim.units) {
     if (name == each.name) found = &each;
   }
-  if (found == nullptr) throw fail(fmt::format("'{}' is not a unit of {}: use one of {}", name, dim.noun, units_of(dim)));
+  if (found == nullptr)
+    throw fail(fmt::format("'{}' is not a unit of {}: use one of {}", name, dim.noun, units_of(dim)));
   if (negative && mantissa != 0) throw fail(fmt::format("a {} cannot be negative", dim.noun));
 
   constexpr wide limit = std::numeric_limits<std::uint64_t>::max();

@@ -176,13 +176,12 @@ json resolved_configuration(const platform_spec& spec) {
     each["name"] = site.name;
     each["router"] = spec.routers[site.router].name;
     each["weight"] = site.weight;
-    each["access"] = {{"up", rate(site.access_up)}, {"down", rate(site.access_down)}, {"latency", time(site.access_latency)}};
-    each["cluster"] = {{"compute", time(site.cluster.compute_time)},
-                       {"straggler_sigma", site.cluster.straggler_sigma},
-                       {"reduce", time(site.cluster.reduce_time)},
-                       {"released_early_share", site.cluster.released_early_share},
-                       {"apply", time(site.cluster.apply_time)},
-                       {"consume", rate(site.cluster.consume_rate)}};
+    each["access"] = {
+        {"up", rate(site.access_up)}, {"down", rate(site.access_down)}, {"latency", time(site.access_latency)}};
+    each["cluster"] = {
+        {"compute", time(site.cluster.compute_time)}, {"straggler_sigma", site.cluster.straggler_sigma},
+        {"reduce", time(site.cluster.reduce_time)},   {"released_early_share", site.cluster.released_early_share},
+        {"apply", time(site.cluster.apply_time)},     {"consume", rate(site.cluster.consume_rate)}};
     const aggregator_spec& aggregator = site.aggregator;
     each["aggregator"] = {{"memory", size(aggregator.memory_bytes)},
                           {"ports", rate(aggregator.ports)},
@@ -305,9 +304,8 @@ std::string describe_run(const platform_spec& spec, const run_result& result) {
                                  result.schedule_name, format_bytes(static_cast<double>(spec.update_bytes)),
                                  format_bytes(static_cast<double>(spec.sites.front().aggregator.memory_bytes)),
                                  policy_name(spec.policy), spec.packet_fidelity ? "packet" : "burst");
-  std::vector<std::vector<std::string>> rows{
-      {"round", "time", "predicted", "compute", "serialisation", "propagation", "waiting", "control", "memory peak", "stalls",
-       "groups"}};
+  std::vector<std::vector<std::string>> rows{{"round", "time", "predicted", "compute", "serialisation", "propagation",
+                                              "waiting", "control", "memory peak", "stalls", "groups"}};
   constexpr std::size_t most_rows = 24;
   picoseconds total = 0;
   for (const round_result& round : result.rounds) {

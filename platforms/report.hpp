@@ -13,8 +13,8 @@ namespace tributary {
 
 /// manifest.json: version, seed, command, whole resolved configuration, time stamps, wall time.
 [[nodiscard]] nlohmann::ordered_json manifest_json(const platform_spec& spec, const run_result& result,
-                                                   const std::vector<std::string>& command,
-                                                   const std::string& started, const std::vector<std::string>& files);
+                                                   const std::vector<std::string>& command, const std::string& started,
+                                                   const std::vector<std::string>& files);
 
 /// The spec with every default filled in, as configuration text would say it.
 [[nodiscard]] nlohmann::ordered_json resolved_configuration(const platform_spec& spec);

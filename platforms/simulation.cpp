@@ -17,7 +17,8 @@ struct simulation::site_modules : sc_core::sc_module {
   memory_controller memory;
   long_haul_link access;  ///< direction 0: cluster to router, 1: aggregator to cluster
   long_haul_link ports;   ///< direction 0: router to aggregator
-  sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> cluster_interrupt;  ///< raised by the module, lowered by the driver
+  sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS>
+      cluster_interrupt;  ///< raised by the module, lowered by the driver
   sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> aggregator_interrupt;
 
   site_modules(const sc_core::sc_module_name& name, const cluster_parameters& cluster_with,
@@ -235,7 +236,7 @@ round_program simulation::program_of(const planner::round_plan& plan) const {
 std::vector<wave_group> simulation::wave_groups() {
   std::vector<wave_group> groups;
   const auto add_all = [](wave_group& group, const std::vector<std::string>& scope, model& module) {
-    for (probe& each : module.probes()) group.signals.push_back({scope, &each});
+    for (probe& each : module.probes()) group.signals.push_back({scope, &each, {}});
   };
   wave_group control{"schedule", true, {}};
   add_all(control, {"executor"}, *executor_);
@@ -251,7 +252,12 @@ std::vector<wave_group> simulation::wave_groups() {
       for (probe& each : links_[l]->probes()) {
         const bool forward = each.info().name.find("_forward") != std::string::npos;
         const unsigned end = forward ? spec_.links[l].a : spec_.links[l].b;
-        if (end == spec_.sites[s].router) group.signals.push_back({{"backbone", spec_.links[l].identifier}, &each});
+        const unsigned far = forward ? spec_.links[l].b : spec_.links[l].a;
+        if (end != spec_.sites[s].router) continue;
+        const std::string what = each.info().name.substr(0, each.info().name.rfind('_'));
+        group.signals.push_back({{"backbone", spec_.links[l].identifier},
+                                 &each,
+                                 fmt::format("link to {} {}", spec_.routers[far].name, what)});
       }
     }
     groups.push_back(std::move(group));
@@ -273,7 +279,7 @@ std::vector<wave_group> simulation::wave_groups() {
   }
   for (std::size_t l = 0; l < links_.size(); ++l) {
     for (probe& each : links_[l]->probes()) {
-      if (shown.count(&each) == 0) backbone.signals.push_back({{"backbone", spec_.links[l].identifier}, &each});
+      if (shown.count(&each) == 0) backbone.signals.push_back({{"backbone", spec_.links[l].identifier}, &each, {}});
     }
   }
   groups.push_back(std::move(backbone));
@@ -316,7 +322,8 @@ round_breakdown simulation::breakdown_of(const round_times& times, const planner
   picoseconds sending = last.last_departed - last.last_send_start;
   for (const planner::group_plan& group : plan.groups) {
     if (std::find(group.members.begin(), group.members.end(), last_site) == group.members.end()) continue;
-    const picoseconds at_free_pace = multiply_divide_down(sending, group.unbuffered_pace, std::max<picoseconds>(1, group.pace));
+    const picoseconds at_free_pace =
+        multiply_divide_down(sending, group.unbuffered_pace, std::max<picoseconds>(1, group.pace));
     parts.skew_wait = sending - std::min(sending, at_free_pace);
     sending -= parts.skew_wait;
   }
@@ -350,7 +357,7 @@ void simulation::close_round(const round_times& times) {
   active_.resize(sites_.size(), 0);
   for (unsigned s = 0; s < sites_.size(); ++s) {
     const cluster_round& cluster = sites_[s]->cluster.last_round();
-    const aggregator_counters& now = sites_[s]->aggregator.counters();
+    const aggregator_counters now = sites_[s]->aggregator.counters();
     result.site_done.push_back(cluster.done);
     result.site_sent.push_back(cluster.payload_bytes_sent);
     result.site_received.push_back(cluster.payload_bytes_received);
@@ -433,100 +440,51 @@ void simulation::collect(run_result& result) {
   }
 }
 
-void simulation::check(run_result& result) const {
-  const auto add = [&result](const char* name, const std::string& failure) {
-    result.checks.push_back({name, failure.empty(), failure});
-  };
-  // Every merged chunk held its whole group exactly once, and every chunk came.
-  std::string coverage;
-  std::string conservation;
-  std::string occupancy;
-  std::string overflow;
-  std::string memory;
-  std::string time;
-  std::string reduction;
+run_audit simulation::audit_input(const run_result& result) const {
+  run_audit run;
+  run.rounds_due = rounds_;
+  run.finished = result.outcome == schedule_executor::outcome::finished;
+  run.live_bursts = pool_.live_bursts();
+  run.real_values = spec_.values != value_format::synthetic;
+  run.protocol_checked = options_.protocol_checkers;
   for (std::size_t s = 0; s < sites_.size(); ++s) {
-    const std::string& name = spec_.sites[s].name;
-    const std::uint64_t uncovered = sites_[s]->cluster.coverage_errors();
-    const aggregator_counters& aggregator = sites_[s]->aggregator.counters();
-    if (uncovered != 0 || aggregator.contributor_errors != 0) {
-      coverage = fmt::format("{}: {} merged chunks without their whole group exactly once", name,
-                             uncovered + aggregator.contributor_errors);
-    }
-    if (aggregator.late_bursts + aggregator.duplicate_bursts != 0) {
-      coverage = fmt::format("{}: {} late and {} duplicate bursts", name, aggregator.late_bursts, aggregator.duplicate_bursts);
-    }
-    if (aggregator.high_water_bytes > spec_.sites[s].aggregator.memory_bytes) {
-      occupancy = fmt::format("{}: {} of {} bytes", name, aggregator.high_water_bytes, spec_.sites[s].aggregator.memory_bytes);
-    }
-    const picoseconds full = aggregator.stalled[static_cast<std::size_t>(stall_cause::memory_full)];
-    if (full != 0) {
-      overflow = fmt::format("{}: more arrived than aggregator memory holds; input held for {}", name,
-                             format_seconds(seconds(full)));
-    }
-    if (aggregator.memory_errors != 0) memory = fmt::format("{}: {} memory accesses failed", name, aggregator.memory_errors);
-    const std::uint64_t mismatches = sites_[s]->cluster.control[cluster_register::mismatches];
-    if (mismatches != 0) {
-      reduction = fmt::format("{}: {} elements differ from the direct reduction, by up to {}", name, mismatches,
-                              sites_[s]->cluster.largest_difference());
-    }
+    const site_modules& site = *sites_[s];
+    run.sites.push_back({spec_.sites[s].name, spec_.sites[s].aggregator.memory_bytes, site.aggregator.counters(),
+                         site.cluster.coverage_errors(), site.cluster.control[cluster_register::mismatches],
+                         site.cluster.largest_difference()});
+    for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.sites[s].name + ".access", site.access.counters(d)});
+    run.links.push_back({spec_.sites[s].name + ".ports", site.ports.counters(0)});
   }
-  // Bytes on every link: in = out + dropped, and what a round sent is what its receivers got.
-  const auto balance = [&](const std::string& name, const link_direction_counters& counters) {
-    if (counters.payload_bytes_in != counters.payload_bytes_out || counters.wire_bytes_in != counters.wire_bytes_out) {
-      conservation = fmt::format("{}: {} bytes went in, {} came out", name, counters.wire_bytes_in, counters.wire_bytes_out);
-    }
-  };
   for (std::size_t l = 0; l < links_.size(); ++l) {
-    for (unsigned d = 0; d < 2; ++d) balance(spec_.links[l].name, links_[l]->counters(d));
+    for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.links[l].name, links_[l]->counters(d)});
   }
-  for (std::size_t s = 0; s < sites_.size(); ++s) {
-    for (unsigned d = 0; d < 2; ++d) balance(spec_.sites[s].name + ".access", sites_[s]->access.counters(d));
-    balance(spec_.sites[s].name + ".ports", sites_[s]->ports.counters(0));
-  }
+  for (const auto& router : routers_) run.unrouted_bursts += router->unrouted_bursts();
   for (const round_result& round : results_) {
+    run.rounds.push_back({round.index, round.opened, round.closed, round.breakdown.total()});
     for (const planner::group& group : round.groups) {
+      const std::uint64_t sent = group.size() < 2 ? 0 : spec_.update_bytes;
+      const std::uint64_t streams = spec_.policy == buffering::none ? group.size() - 1 : 1;
       for (const unsigned s : group) {
-        const std::uint64_t streams = spec_.policy == buffering::none ? group.size() - 1 : 1;
-        const bool alone = group.size() < 2;
-        const std::uint64_t sent = alone ? 0 : spec_.update_bytes;
-        if (round.site_sent[s] != sent || round.site_received[s] != sent * streams) {
-          conservation = fmt::format("round {}: {} sent {} and received {} payload bytes, expected {} and {}", round.index,
-                                     spec_.sites[s].name, round.site_sent[s], round.site_received[s], sent, sent * streams);
-        }
+        run.transfers.push_back(
+            {round.index, spec_.sites[s].name, round.site_sent[s], sent, round.site_received[s], sent * streams});
       }
     }
-    if (round.closed < round.opened || round.breakdown.total() != round.closed - round.opened) {
-      time = fmt::format("round {}: its parts add up to {} of {}", round.index,
-                         format_seconds(seconds(round.breakdown.total())), format_seconds(seconds(round.closed - round.opened)));
+  }
+  for (const auto& each : network_checkers_) {
+    run.protocol_violations.insert(run.protocol_violations.end(), each->violations().begin(), each->violations().end());
+    if (each->begun() != each->ended()) {
+      run.protocol_violations.push_back(
+          fmt::format("{}: {} bursts begun, {} taken", each->name(), each->begun(), each->ended()));
     }
   }
-  std::uint64_t unrouted = 0;
-  for (const auto& router : routers_) unrouted += router->unrouted_bursts();
-  if (unrouted != 0) conservation = fmt::format("{} bursts met a router that had no entry for them", unrouted);
-  if (result.outcome == schedule_executor::outcome::finished && pool_.live_bursts() != 0) {
-    conservation = fmt::format("{} bursts are still somewhere after the last round", pool_.live_bursts());
-  }
-  add("coverage", coverage);
-  add("conservation", conservation);
-  add("occupancy", occupancy);
-  add("no_overflow", overflow);
-  add("memory_accesses", memory);
-  add("time_adds_up", time);
-  add("all_rounds_ended", results_.size() == rounds_ ? "" : fmt::format("{} of {} rounds", results_.size(), rounds_));
-  if (spec_.values != value_format::synthetic) add("reduction", reduction);
-  if (options_.protocol_checkers) {
-    std::string protocol;
-    for (const auto& each : network_checkers_) {
-      if (!each->violations().empty()) protocol = each->violations().front();
-      if (each->begun() != each->ended()) protocol = fmt::format("{}: {} bursts begun, {} taken", each->name(), each->begun(), each->ended());
+  for (const auto& each : memory_checkers_) {
+    run.protocol_violations.insert(run.protocol_violations.end(), each->violations().begin(), each->violations().end());
+    if (each->outstanding() != 0) {
+      run.protocol_violations.push_back(
+          fmt::format("{}: {} accesses never completed", each->name(), each->outstanding()));
     }
-    for (const auto& each : memory_checkers_) {
-      if (!each->violations().empty()) protocol = each->violations().front();
-      if (each->outstanding() != 0) protocol = fmt::format("{}: {} accesses never completed", each->name(), each->outstanding());
-    }
-    add("protocol", protocol);
   }
+  return run;
 }
 
 void simulation::diagnose(run_result& result) const {
@@ -554,7 +512,8 @@ run_result simulation::run() {
     while (executor_->result() == schedule_executor::outcome::running) {
       sc_core::sc_start(sc_core::sc_time::from_value(step));
       if (sc_core::sc_get_status() == sc_core::SC_STOPPED) break;
-      options_.on_progress(std::min(1.0, seconds(sc_core::sc_time_stamp().value()) / std::max(1e-12, seconds(expected))));
+      options_.on_progress(
+          std::min(1.0, seconds(sc_core::sc_time_stamp().value()) / std::max(1e-12, seconds(expected))));
     }
   } else {
     sc_core::sc_start();
@@ -563,7 +522,7 @@ run_result simulation::run() {
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   vcd_.reset();  // a round that did not end leaves no half-written waveform
   collect(result);
-  check(result);
+  result.checks = audit(audit_input(result));
   if (result.outcome != schedule_executor::outcome::finished) diagnose(result);
   return result;
 }

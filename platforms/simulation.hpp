@@ -13,6 +13,7 @@
 #include "modules/multicast_router/multicast_router.hpp"
 #include "modules/schedule_executor/schedule_executor.hpp"
 #include "planner/cost_model.hpp"
+#include "platforms/audit.hpp"
 #include "platforms/spec.hpp"
 #include "tlm/memory_checker.hpp"
 #include "tlm/network_checker.hpp"
@@ -25,10 +26,10 @@ struct round_breakdown {
   picoseconds compute = 0;        ///< local steps, cluster reduction, apply
   picoseconds serialization = 0;  ///< putting the update on the wire at the pace memory does not limit, and per hop
   picoseconds propagation = 0;
-  picoseconds skew_wait = 0;      ///< the slower pace that aggregator memory forces, to ride out the skew
-  picoseconds memory_stall = 0;   ///< aggregator memory and adders after the last stream arrived
-  picoseconds queueing = 0;       ///< waiting for lines, reducers, ports that others use
-  picoseconds control = 0;        ///< programming registers, interrupts
+  picoseconds skew_wait = 0;     ///< the slower pace that aggregator memory forces, to ride out the skew
+  picoseconds memory_stall = 0;  ///< aggregator memory and adders after the last stream arrived
+  picoseconds queueing = 0;      ///< waiting for lines, reducers, ports that others use
+  picoseconds control = 0;       ///< programming registers, interrupts
   [[nodiscard]] picoseconds total() const {
     return compute + serialization + propagation + skew_wait + memory_stall + queueing + control;
   }
@@ -41,22 +42,16 @@ struct round_result {
   picoseconds started = 0;
   picoseconds closed = 0;
   round_breakdown breakdown;
-  picoseconds predicted = 0;                 ///< planner, programming included
-  std::vector<std::string> limits;           ///< per group: what held the pace
-  std::vector<double> rates;                 ///< per group: payload bits a second of each source
-  unsigned last_site = 0;                    ///< whose completion ended the round
-  std::uint64_t memory_high_water_bytes = 0; ///< largest over sites in this round
-  picoseconds stalled = 0;                   ///< ingress stalls (memory full or slow) in this round, over all sites
-  std::vector<picoseconds> site_done;        ///< per site, absolute
+  picoseconds predicted = 0;                  ///< planner, programming included
+  std::vector<std::string> limits;            ///< per group: what held the pace
+  std::vector<double> rates;                  ///< per group: payload bits a second of each source
+  unsigned last_site = 0;                     ///< whose completion ended the round
+  std::uint64_t memory_high_water_bytes = 0;  ///< largest over sites in this round
+  picoseconds stalled = 0;                    ///< ingress stalls (memory full or slow) in this round, over all sites
+  std::vector<picoseconds> site_done;         ///< per site, absolute
   std::vector<std::uint64_t> site_high_water;
-  std::vector<std::uint64_t> site_sent;      ///< payload bytes
+  std::vector<std::uint64_t> site_sent;  ///< payload bytes
   std::vector<std::uint64_t> site_received;
-};
-
-struct check_result {
-  std::string name;
-  bool pass = true;
-  std::string detail;  ///< why it failed
 };
 
 struct site_result {
@@ -80,18 +75,18 @@ struct link_result {
 
 struct run_result {
   schedule_executor::outcome outcome = schedule_executor::outcome::running;
-  std::string complaint;                    ///< timed_out, refused
-  std::vector<std::string> diagnosis;       ///< who waits for whom
+  std::string complaint;               ///< timed_out, refused
+  std::vector<std::string> diagnosis;  ///< who waits for whom
   std::string schedule_name;
   picoseconds simulated = 0;
-  std::uint64_t events = 0;                 ///< bursts over links: packet-hops at packet fidelity
+  std::uint64_t events = 0;  ///< bursts over links: packet-hops at packet fidelity
   std::uint64_t packet_hops = 0;
   double wall_s = 0;
   std::vector<round_result> rounds;
   std::vector<site_result> sites;
   std::vector<link_result> links;
   std::vector<double> sigma;
-  double time_to_epsilon_s = 0;             ///< 0: not reached in this run
+  double time_to_epsilon_s = 0;  ///< 0: not reached in this run
   std::vector<check_result> checks;
   [[nodiscard]] bool passed() const;
 };
@@ -132,9 +127,10 @@ class simulation {
   [[nodiscard]] round_program program_of(const planner::round_plan& plan) const;
   void open_round(const round_times& times);
   void close_round(const round_times& times);
-  [[nodiscard]] round_breakdown breakdown_of(const round_times& times, const planner::round_plan& plan, unsigned last_site) const;
+  [[nodiscard]] round_breakdown breakdown_of(const round_times& times, const planner::round_plan& plan,
+                                             unsigned last_site) const;
   void collect(run_result& result);
-  void check(run_result& result) const;
+  [[nodiscard]] run_audit audit_input(const run_result& result) const;
   void diagnose(run_result& result) const;
   [[nodiscard]] std::vector<traced_signal> signals();
 

@@ -54,9 +54,9 @@ std::string apply_preset(config_map& map, const std::map<std::string, located_no
     std::vector<std::string> names;
     for (const auto& [each, node] : presets) names.push_back(each);
     const std::string near = nearest(name, names);
-    throw named->error(fmt::format("there is no {} preset '{}'{}", noun, name,
-                                   near.empty() ? fmt::format("; known: {}", fmt::join(names, ", "))
-                                                : fmt::format("; did you mean '{}'?", near)));
+    throw named->error(fmt::format(
+        "there is no {} preset '{}'{}", noun, name,
+        near.empty() ? fmt::format("; known: {}", fmt::join(names, ", ")) : fmt::format("; did you mean '{}'?", near)));
   }
   map.add_layer_below(found->second);
   (void)map.text("source", "");
@@ -104,7 +104,7 @@ class platform_loader {
     network();
     run();
     schedule();
-    (void)root_.list("include");
+    (void)root_.find("include");
     root_.refuse_unknown_keys();
     return std::move(spec_);
   }
@@ -196,7 +196,8 @@ class platform_loader {
     for (config_map entry : root_.maps("routers")) {
       entry.add_layers_below(router_defaults);
       const std::string name = entry.text("name");
-      if (router_named(name) != none) throw entry.need("name").error(fmt::format("the router name '{}' is used twice", name));
+      if (router_named(name) != none)
+        throw entry.need("name").error(fmt::format("the router name '{}' is used twice", name));
       add_router(name, entry);
       entry.refuse_unknown_keys();
     }
@@ -222,7 +223,8 @@ class platform_loader {
       const std::string router_name = router ? scalar_text(*router, entry.path() + ".router") : site.name;
       site.router = router_named(router_name);
       if (site.router == none && router) {
-        throw router->error(fmt::format("site '{}' names the router '{}', which does not exist", site.name, router_name));
+        throw router->error(
+            fmt::format("site '{}' names the router '{}', which does not exist", site.name, router_name));
       }
       if (site.router == none) site.router = add_router(router_name, router_defaults);
       fill_site(entry, site);
@@ -332,8 +334,9 @@ class platform_loader {
       if (!entry.has("latency") && !entry.has("distance")) {
         throw entry.error(entry.path() + ".latency is missing (or distance, at 4.9 us/km)");
       }
-      link.latency_ab = entry.has("latency") ? entry.quantity("latency", dim::time, std::nullopt, true)
-                                             : propagation_of_km(entry.quantity("distance", dim::length, std::nullopt, true));
+      link.latency_ab = entry.has("latency")
+                            ? entry.quantity("latency", dim::time, std::nullopt, true)
+                            : propagation_of_km(entry.quantity("distance", dim::length, std::nullopt, true));
       link.latency_ba = entry.quantity("latency_back", dim::time, link.latency_ab, true);
       const std::string base = spec_.routers[link.a].name + "-" + spec_.routers[link.b].name;
       const unsigned number = ++parallel[std::minmax(link.a, link.b)];
@@ -404,8 +407,10 @@ class platform_loader {
   void schedule() {
     if (!options_.schedule.empty()) {
       (void)root_.find("schedule");
-      schedule_from_word(options_.schedule, config_error(fmt::format("--schedule {}: not a schedule file, 'all_to_all' or "
-                                                                     "'rotating:K'", options_.schedule)));
+      schedule_from_word(options_.schedule,
+                         config_error(fmt::format("--schedule {}: not a schedule file, 'all_to_all' or "
+                                                  "'rotating:K'",
+                                                  options_.schedule)));
       return;
     }
     const std::optional<located_node> found = root_.find("schedule");
@@ -427,14 +432,17 @@ class platform_loader {
     }
     if (word.rfind("rotating:", 0) == 0) {
       const std::string number = word.substr(9);
-      if (number.empty() || number.size() > 2 || !std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; })) throw complaint;
+      if (number.empty() || number.size() > 2 ||
+          !std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }))
+        throw complaint;
       to.type = schedule_spec::kind::rotating;
       to.group_size = static_cast<unsigned>(std::stoul(number));
       if (to.group_size < 2 || to.group_size > spec_.sites.size()) throw complaint;
       return;
     }
     std::string path = word;
-    if (!fs::exists(path)) path = configs_folder() + "/schedules/" + word + (word.find(".yaml") == std::string::npos ? ".yaml" : "");
+    if (!fs::exists(path))
+      path = configs_folder() + "/schedules/" + word + (word.find(".yaml") == std::string::npos ? ".yaml" : "");
     if (!fs::exists(path)) throw complaint;
     const located_node top = load_yaml_file(path);
     const config_map file({top}, top, "");
@@ -445,7 +453,8 @@ class platform_loader {
 
   void schedule_from_map(const config_map& from) {
     schedule_spec& to = spec_.schedule;
-    const std::string type = from.choice("type", {"all_to_all", "rotating", "explicit"}, from.has("rounds") ? "explicit" : "all_to_all");
+    const std::string type =
+        from.choice("type", {"all_to_all", "rotating", "explicit"}, from.has("rounds") ? "explicit" : "all_to_all");
     to.name = from.text("name", "");
     if (type == "rotating") {
       to.type = schedule_spec::kind::rotating;

@@ -130,7 +130,8 @@ struct load_options {
 /// The rounds of the spec's schedule on its platform.
 [[nodiscard]] planner::schedule schedule_of(const platform_spec& spec, const planner::platform_model& model);
 
-/// Folder with platforms/, presets/, schedules/: $TRIBUTARY_CONFIGS, else beside the executable, else the source tree's.
+/// Folder with platforms/, presets/, schedules/: $TRIBUTARY_CONFIGS, else beside the executable, else the source
+/// tree's.
 [[nodiscard]] std::string configs_folder();
 
 struct preset_entry {

@@ -32,7 +32,8 @@ burst& burst_pool::make(burst_content content, const wire_format& format) {
   shared.references = 1;
 
   burst& made = take();
-  made.head = made.tail = made.arrival = made.departed = 0;
+  made.starts_at(0);
+  made.departed = 0;
   made.spent = {};
   made.ecn_marked = false;
   made.shared_ = &shared;

@@ -35,9 +35,9 @@ struct journey {
 /// What all copies of a burst share. Immutable once the burst is sent.
 struct burst_content {
   burst_kind kind = burst_kind::data;
-  std::uint8_t priority = 0;   ///< 0 bulk data, 1 control (credits, acknowledgements): strictly first in routers
-  std::uint16_t group = 0;     ///< group number within the round: selects the multicast tree together with source
-  std::uint16_t source = 0;    ///< site that sent it (for an aggregate: the site whose aggregator merged it)
+  std::uint8_t priority = 0;  ///< 0 bulk data, 1 control (credits, acknowledgements): strictly first in routers
+  std::uint16_t group = 0;    ///< group number within the round: selects the multicast tree together with source
+  std::uint16_t source = 0;   ///< site that sent it (for an aggregate: the site whose aggregator merged it)
   std::uint32_t round = 0;
   std::uint32_t chunk = 0;         ///< chunk index within the update
   std::uint32_t offset_bytes = 0;  ///< first payload byte within the chunk
@@ -55,28 +55,37 @@ struct burst_content {
 /// One copy of a burst on its way. Belongs to one module at a time; handed over by END_REQ (see tlm/network.hpp).
 class burst {
  public:
-  picoseconds head = 0;     ///< when the first packet is completely here, or when it begins to leave again
-  picoseconds tail = 0;     ///< when the last packet is completely here; tail >= head
-  picoseconds arrival = 0;  ///< head time at the device that holds it: head minus its wait there
-  picoseconds departed = 0; ///< when the source handed it to its access link
-  journey spent;            ///< adds up to tail - departed
+  picoseconds head = 0;  ///< when the first packet is completely here, or when it begins to leave again
+  picoseconds tail = 0;  ///< when the last packet is completely here; tail >= head
+  // Head and tail as they came to the device that holds it, before any wait there.
+  picoseconds arrival_head = 0;
+  picoseconds arrival_tail = 0;
+  picoseconds departed = 0;  ///< when the source handed it to its access link
+  journey spent;             ///< adds up to tail - departed
   bool ecn_marked = false;
 
   [[nodiscard]] const burst_content& content() const { return *content_; }
 
-  /// Keeps head and tail from being earlier than `when`; the tail's wait counts as queueing.
-  void hold_until(picoseconds when) {
+  /// Sets head and tail of a burst that is complete where it is: in GPU memory, in an egress buffer.
+  void starts_at(picoseconds when) { head = tail = arrival_head = arrival_tail = when; }
+  /// It leaves no earlier than `when`. The line it leaves by counts the wait (long_haul_link).
+  void leaves_after(picoseconds when) {
     if (head < when) head = when;
-    if (tail < when) {
-      spent.queueing += when - tail;
-      tail = when;
-    }
+    if (tail < when) tail = when;
+  }
+  /// It was held back until `when` before it could come in; the tail's wait counts as queueing.
+  void hold_until(picoseconds when) {
+    if (tail < when) spent.queueing += when - tail;
+    leaves_after(when);
+    arrival_head = head;
+    arrival_tail = tail;
   }
   /// Delays head, tail and arrival alike by fixed work of the path.
   void delay(picoseconds by) {
     head += by;
     tail += by;
-    arrival += by;
+    arrival_head += by;
+    arrival_tail += by;
     spent.serialization += by;
   }
 

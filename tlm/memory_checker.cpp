@@ -106,7 +106,8 @@ void memory_checker::b_transport(tlm::tlm_generic_payload& access, sc_core::sc_t
   check_request(access, false);
   ++transactions_;
   out->b_transport(access, t);
-  if (access.get_response_status() == tlm::TLM_INCOMPLETE_RESPONSE) violation("b_transport left the response incomplete");
+  if (access.get_response_status() == tlm::TLM_INCOMPLETE_RESPONSE)
+    violation("b_transport left the response incomplete");
 }
 
 bool memory_checker::get_direct_mem_ptr(tlm::tlm_generic_payload& access, tlm::tlm_dmi& dmi) {

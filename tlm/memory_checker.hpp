@@ -10,7 +10,9 @@
 
 namespace tributary {
 
-class memory_checker : public sc_core::sc_module, private tlm::tlm_fw_transport_if<>, private tlm::tlm_bw_transport_if<> {
+class memory_checker : public sc_core::sc_module,
+                       private tlm::tlm_fw_transport_if<>,
+                       private tlm::tlm_bw_transport_if<> {
  public:
   tlm::tlm_target_socket<> in;
   tlm::tlm_initiator_socket<> out;

@@ -45,8 +45,7 @@ using target = tlm::tlm_target_socket<64, network_protocol, 1, sc_core::SC_ZERO_
 using initiator = tlm::tlm_initiator_socket<64, network_protocol, 1, sc_core::SC_ZERO_OR_MORE_BOUND>;
 }  // namespace network_socket_types
 
-class network_target_socket : public network_socket_types::target,
-                              private tlm::tlm_fw_transport_if<network_protocol> {
+class network_target_socket : public network_socket_types::target, private tlm::tlm_fw_transport_if<network_protocol> {
  public:
   network_target_socket(const char* name, network_receiver& host, unsigned port = 0);
 

@@ -45,8 +45,8 @@ class probe {
  public:
   explicit probe(probe_info info) : info_(std::move(info)) {}
 
-  void set(std::uint64_t value);                          ///< from now on
-  void set_at(picoseconds when, std::uint64_t value);     ///< from a moment not before now
+  void set(std::uint64_t value);                       ///< from now on
+  void set_at(picoseconds when, std::uint64_t value);  ///< from a moment not before now
   [[nodiscard]] std::uint64_t value() const { return value_; }
   [[nodiscard]] const probe_info& info() const { return info_; }
 

@@ -14,22 +14,50 @@ enum register_command : std::uint64_t { command_start = 1, command_clear = 2 };
 /// Values of every ERROR register: why the last start was refused.
 enum register_error : std::uint64_t {
   error_none = 0,
-  error_busy = 1,             ///< started while busy
-  error_chunk = 2,            ///< chunk of zero bytes, or an update of zero bytes
-  error_slots = 3,            ///< slot region past the end of the memory, or no slot at all
-  error_members = 4,          ///< the site itself is not a member, or an unknown policy
+  error_busy = 1,     ///< started while busy
+  error_chunk = 2,    ///< chunk of zero bytes, or an update of zero bytes
+  error_slots = 3,    ///< slot region past the end of the memory, or no slot at all
+  error_members = 4,  ///< the site itself is not a member, or an unknown policy
 };
 
 namespace aggregator_register {
 enum index : unsigned {
-  id, status, control, error, round, group, members, update_bytes, chunk_bytes, slot_base, slot_count, policy,
-  merged_chunks, duplicate_bursts, late_bursts, high_water_bytes, count
+  id,
+  status,
+  control,
+  error,
+  round,
+  group,
+  members,
+  update_bytes,
+  chunk_bytes,
+  slot_base,
+  slot_count,
+  policy,
+  merged_chunks,
+  duplicate_bursts,
+  late_bursts,
+  high_water_bytes,
+  count
 };
 }
 namespace cluster_register {
 enum index : unsigned {
-  id, status, control, error, round, group, members, update_bytes, chunk_bytes, pace_ps, offset_ps,
-  sent_chunks, received_chunks, mismatches, count
+  id,
+  status,
+  control,
+  error,
+  round,
+  group,
+  members,
+  update_bytes,
+  chunk_bytes,
+  pace_ps,
+  offset_ps,
+  sent_chunks,
+  received_chunks,
+  mismatches,
+  count
 };
 }
 namespace router_register {

@@ -6,7 +6,8 @@
 namespace tributary {
 
 std::string to_markdown(const register_map& map) {
-  std::string page = std::string("## ") + map.name + "\n\n| offset | name | access | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
+  std::string page = std::string("## ") + map.name +
+                     "\n\n| offset | name | access | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
   unsigned index = 0;
   for (const register_description& each : map.registers) {
     char offset[16];

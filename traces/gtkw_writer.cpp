@@ -16,6 +16,7 @@ constexpr unsigned binary_flag = 0x8;
 constexpr unsigned right_justified = 0x20;
 constexpr unsigned file_translated = 0x2000;
 constexpr unsigned analog_step = 0x8000;
+constexpr unsigned analog_extension = 0x20000;
 constexpr unsigned full_scale = 0x80000;
 constexpr unsigned blank = 0x200;
 constexpr unsigned collapsed = 0x1000;
@@ -49,8 +50,8 @@ void write_file(const std::string& path, const std::string& text) {
 
 void write_gtkw(const std::string& folder, const std::string& vcd_name, const std::vector<wave_group>& groups,
                 trace_level level, picoseconds from, picoseconds to) {
-  // Zoom so that the round fills a wave area of about 1000 pixels: 2^-zoom pixels a picosecond.
-  const double zoom = -std::log2(std::max(1.0, static_cast<double>(to - from)) / 1000.0);
+  // GTKWave draws 200 pixels in 2^-zoom time units; the wave area of the window below is about 1300 pixels wide.
+  const double zoom = -std::log2(std::max(1.0, static_cast<double>(to - from)) * 200.0 / 1300.0);
   std::string save = "[*] Tributary waveforms: gtkwave waves.gtkw, from this folder\n";
   save += "[dumpfile] \"" + vcd_name + "\"\n[savefile] \"waves.gtkw\"\n[timestart] " + std::to_string(from) +
           "\n[size] 1600 1000\n[pos] 0 0\n";
@@ -66,8 +67,8 @@ void write_gtkw(const std::string& folder, const std::string& vcd_name, const st
       const probe_info& info = signal.source->info();
       if (info.level > level) continue;
       const std::string name = full_name(signal);
-      const std::string alias = "+{" + signal.scope.back() + "." + info.name +
-                                (info.unit.empty() ? "" : " (" + info.unit + ")") + "} ";
+      const std::string label = signal.label.empty() ? signal.scope.back() + " " + info.name : signal.label;
+      const std::string alias = "+{" + label + (info.unit.empty() ? "" : " (" + info.unit + ")") + "} ";
       switch (info.kind) {
         case probe_kind::state: {
           auto [entry, added] = translations.try_emplace(info.states, "");
@@ -79,25 +80,23 @@ void write_gtkw(const std::string& folder, const std::string& vcd_name, const st
             }
             write_file(folder + "/" + entry->second, lines);
           }
-          body += flags(decimal_flag | right_justified | file_translated) + "^1 " + entry->second + "\n" + alias + name + "\n";
+          body += flags(decimal_flag | right_justified | file_translated) + "^1 " + entry->second + "\n" + alias +
+                  name + "\n";
           break;
         }
         case probe_kind::flag: body += flags(binary_flag | right_justified) + alias + name + "\n"; break;
         case probe_kind::count: body += flags(decimal_flag | right_justified) + alias + name + "\n"; break;
         case probe_kind::set: body += flags(hex_flag | right_justified) + alias + name + "\n"; break;
         case probe_kind::quantity:
-          // An analogue trace is as high as itself plus the blank "extension" lines below it.
+          // An analogue trace is as high as itself plus the analogue extension lines below it.
           body += flags(decimal_flag | right_justified | analog_step | full_scale) + alias + name + "\n";
-          body += flags(0x20000 | full_scale) + "-\n-\n";
+          body += flags(analog_extension | full_scale) + "-\n";
           break;
       }
     }
     if (body.empty()) continue;
     const unsigned begin = group_begin | blank | (group.open ? 0 : closed_group);
     save += flags(begin) + "-" + group.title + "\n";
-    if (!group.open) {
-      // GTKWave wants the traces of a closed group marked collapsed as well; it does so itself when it reads the group.
-    }
     save += body + flags(group_end | blank | (group.open ? 0 : collapsed)) + "-" + group.title + "\n";
   }
   write_file(folder + "/waves.gtkw", save);

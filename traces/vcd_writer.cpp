@@ -55,9 +55,8 @@ vcd_writer::vcd_writer(const std::string& path, const std::string& comment, cons
     if (each.source->info().level <= level && level != trace_level::none) chosen.push_back(each);
   }
   // Scopes must come in one piece each.
-  std::stable_sort(chosen.begin(), chosen.end(), [](const traced_signal& a, const traced_signal& b) {
-    return a.scope < b.scope;
-  });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const traced_signal& a, const traced_signal& b) { return a.scope < b.scope; });
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     signal each;
     each.source = chosen[i].source;
@@ -89,12 +88,23 @@ void vcd_writer::header(const std::string& comment, const std::vector<traced_sig
     buffer_ += " $end\n";
   }
   for (; !open.empty(); open.pop_back()) buffer_ += "$upscope $end\n";
-  buffer_ += "$enddefinitions $end\n#";
+  buffer_ += "$enddefinitions $end\n";
+}
+
+/// The first step: every signal's value, changes in the same instant included.
+void vcd_writer::dump_all() {
+  for (const unsigned id : dirty_) {
+    signals_[id].written = signals_[id].next;
+    signals_[id].dirty = false;
+  }
+  dirty_.clear();
+  buffer_ += '#';
   append_number(buffer_, time_);
   buffer_ += "\n$dumpvars\n";
   for (const signal& each : signals_) put(each, each.written);
   buffer_ += "$end\n";
   stamped_ = time_;
+  dumped_ = true;
 }
 
 vcd_writer::~vcd_writer() {
@@ -137,6 +147,7 @@ void vcd_writer::apply(unsigned id, std::uint64_t value) {
 }
 
 void vcd_writer::flush_step() {
+  if (!dumped_) return dump_all();
   for (const unsigned id : dirty_) {
     signal& each = signals_[id];
     each.dirty = false;

@@ -1,8 +1,8 @@
 // Value change dump (IEEE 1364-2005, clause 18), written as values change.
 //
 // Why not sc_trace: it polls every traced object in every time step, which costs more than the whole model here, and it
-// writes the date into the file, so the same run twice gives different bytes. Changes announced for a later time (a link
-// that will fall idle) wait in order until time has come that far.
+// writes the date into the file, so the same run twice gives different bytes. Changes announced for a later time (a
+// link that will fall idle) wait in order until time has come that far.
 #pragma once
 
 #include <cstdio>
@@ -19,12 +19,13 @@ namespace tributary {
 struct traced_signal {
   std::vector<std::string> scope;
   probe* source = nullptr;
+  std::string label;  ///< how a viewer's list shows it; empty: scope and name
 };
 
 class vcd_writer : public probe_sink {
  public:
-  /// Opens `path` at simulated time `from` and attaches to every signal whose level is within `level`. Values the probes
-  /// have now are dumped first. Throws std::runtime_error when the file cannot be written.
+  /// Opens `path` at simulated time `from` and attaches to every signal whose level is within `level`. Values the
+  /// probes have now are dumped first. Throws std::runtime_error when the file cannot be written.
   vcd_writer(const std::string& path, const std::string& comment, const std::vector<traced_signal>& signals,
              trace_level level, picoseconds from);
   vcd_writer(const vcd_writer&) = delete;
@@ -62,6 +63,7 @@ class vcd_writer : public probe_sink {
   void advance(picoseconds to);
   void apply(unsigned id, std::uint64_t value);
   void flush_step();
+  void dump_all();
   void put(const signal& changed, std::uint64_t value);
   void write_buffer();
 
@@ -72,8 +74,9 @@ class vcd_writer : public probe_sink {
   std::vector<unsigned> dirty_;
   std::vector<future> futures_;  ///< heap
   std::uint64_t sequence_ = 0;
-  picoseconds time_ = 0;      ///< of the step being gathered
+  picoseconds time_ = 0;  ///< of the step being gathered
   picoseconds stamped_ = 0;
+  bool dumped_ = false;
 };
 
 }  // namespace tributary

@@ -21,14 +21,26 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
       work_("work"),
       egress_event_("egress") {
   control.set(reg::id, parameters.id);
-  state_probe_ = &add_probe({"state", probe_kind::state, trace_level::round, "", "what the aggregator does",
+  state_probe_ = &add_probe({"state",
+                             probe_kind::state,
+                             trace_level::round,
+                             "",
+                             "what the aggregator does",
                              {"idle", "armed", "merging", "stalled", "done"}});
   occupancy_probe_ =
       &add_probe({"occupancy", probe_kind::quantity, trace_level::chunk, "bytes", "aggregator memory in slots", {}});
-  stall_probe_ = &add_probe({"memory_stall", probe_kind::flag, trace_level::chunk, "",
-                             "a burst waits for memory (no free slot, or writes lag)", {}});
-  received_probe_ = &add_probe({"received", probe_kind::quantity, trace_level::chunk, "bytes",
-                                "payload bytes taken from the network in this round", {}});
+  stall_probe_ = &add_probe({"memory_stall",
+                             probe_kind::flag,
+                             trace_level::chunk,
+                             "",
+                             "a burst waits for memory (no free slot, or writes lag)",
+                             {}});
+  received_probe_ = &add_probe({"received",
+                                probe_kind::quantity,
+                                trace_level::chunk,
+                                "bytes",
+                                "payload bytes taken from the network in this round",
+                                {}});
   merged_probe_ =
       &add_probe({"merged", probe_kind::quantity, trace_level::chunk, "chunks", "chunks merged in this round", {}});
   const auto spawn = [](auto body, const char* process, const sc_core::sc_event& trigger) {
@@ -338,12 +350,8 @@ void fpga_aggregator::do_work() {
   work_item item;
   while (work_.pop_due(item)) {
     switch (item.what) {
-      case work::stored:
-        stored(item.record, *item.arrived);
-        break;
-      case work::stream_in:
-        stream_in(item.record, *item.arrived);
-        break;
+      case work::stored: stored(item.record, *item.arrived); break;
+      case work::stream_in: stream_in(item.record, *item.arrived); break;
       case work::added: {
         chunk_record& record = records_[item.record];
         ++record.added;
@@ -352,9 +360,7 @@ void fpga_aggregator::do_work() {
         next_operation(item.record);
         break;
       }
-      case work::merged:
-        merged(item.record);
-        break;
+      case work::merged: merged(item.record); break;
       case work::merge_again:
         merge_wakeup_ = false;
         try_merge();
@@ -543,11 +549,11 @@ void fpga_aggregator::merged(std::uint32_t index) {
     content.offset_bytes = offset;
     content.payload_bytes = std::min(part, record.bytes - offset);
     if (values != nullptr) {
-      content.values = std::make_shared<const chunk_values>(
-          values->begin() + offset / 4, values->begin() + (offset + content.payload_bytes) / 4);
+      content.values = std::make_shared<const chunk_values>(values->begin() + offset / 4,
+                                                            values->begin() + (offset + content.payload_bytes) / 4);
     }
     burst& outgoing = pool_.make(content, parameters_.format);
-    outgoing.head = outgoing.tail = outgoing.arrival = now();
+    outgoing.starts_at(now());
     outgoing.departed = record.departed;
     outgoing.spent = record.spent;
     egress_push(outgoing);
@@ -578,7 +584,7 @@ void fpga_aggregator::egress_next() {
     egress_event_.notify(until(due));
     return;
   }
-  next.hold_until(now());
+  next.leaves_after(now());
   const burst_content& content = next.content();
   const burst_kind kind = content.kind;
   const bool last = content.offset_bytes + content.payload_bytes == content.chunk_bytes;
@@ -624,6 +630,13 @@ void fpga_aggregator::show_state() {
   }
 }
 
+aggregator_counters fpga_aggregator::counters() const {
+  aggregator_counters so_far = counters_;
+  if (blocked_ != nullptr) so_far.stalled[static_cast<unsigned>(blocked_cause_)] += now() - blocked_since_;
+  if (merge_stalled_) so_far.stalled[static_cast<unsigned>(merge_stall_cause_)] += now() - merge_stalled_since_;
+  return so_far;
+}
+
 std::string fpga_aggregator::waits_for() const {
   if ((control[reg::status] & status_busy) == 0 || streams_ == 0) return {};
   std::string text = "merged " + std::to_string(merged_this_round_) + " of " + std::to_string(chunks_) + " chunks";
@@ -638,9 +651,10 @@ std::string fpga_aggregator::waits_for() const {
   }
   if (blocked_ != nullptr) {
     text += "; chunk " + std::to_string(blocked_->content().chunk) + " of site " +
-            std::to_string(blocked_->content().source) + " is held at the input: " +
-            stall_names[static_cast<unsigned>(blocked_cause_)] + " (" + std::to_string(occupancy_bytes()) + " of " +
-            std::to_string(control[reg::slot_count] * slot_bytes_) + " bytes in use)";
+            std::to_string(blocked_->content().source) +
+            " is held at the input: " + stall_names[static_cast<unsigned>(blocked_cause_)] + " (" +
+            std::to_string(occupancy_bytes()) + " of " + std::to_string(control[reg::slot_count] * slot_bytes_) +
+            " bytes in use)";
   }
   return text;
 }

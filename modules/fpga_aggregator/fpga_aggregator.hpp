@@ -1,7 +1,8 @@
 // The FPGA aggregator at a site's edge: merges the streams of a group's other members into one for the cluster.
 //
 // per_stream  every stream's chunk waits complete in a slot of its own; when the last one is in, all are read and added
-// in_place    one slot a chunk: the first stream is written, the next ones read, added and written back, the last one is
+// in_place    one slot a chunk: the first stream is written, the next ones read, added and written back, the last one
+// is
 //             added on its way out (k = 2: passes straight through)
 // none        streams go on to the cluster unmerged
 //
@@ -25,15 +26,15 @@
 namespace tributary {
 
 struct aggregator_parameters {
-  unsigned id = 0;                          ///< site number
-  std::uint64_t memory_bytes = 0;           ///< usable for slots; the driver programs no more
-  std::uint32_t datapath_bytes = 64;        ///< width of one lane, bytes a clock
+  unsigned id = 0;                    ///< site number
+  std::uint64_t memory_bytes = 0;     ///< usable for slots; the driver programs no more
+  std::uint32_t datapath_bytes = 64;  ///< width of one lane, bytes a clock
   unsigned lanes = 1;
   std::uint64_t clock_hz = 250'000'000;
-  picoseconds adder_latency = 0;            ///< through the adder tree, after the last operand is read
+  picoseconds adder_latency = 0;  ///< through the adder tree, after the last operand is read
   std::uint64_t ingress_buffer_bytes = 32 << 20;
   unsigned egress_chunks = 2;
-  bool split_into_packets = false;          ///< packet fidelity: merged chunks leave packet by packet
+  bool split_into_packets = false;  ///< packet fidelity: merged chunks leave packet by packet
   wire_format format;
   value_format values = value_format::synthetic;
   sc_core::sc_time register_access_time;
@@ -69,7 +70,7 @@ class fpga_aggregator : public model, private network_receiver, private network_
   fpga_aggregator(const sc_core::sc_module_name& name, const aggregator_parameters& parameters, burst_pool& pool);
 
   [[nodiscard]] const aggregator_parameters& parameters() const { return parameters_; }
-  [[nodiscard]] const aggregator_counters& counters() const { return counters_; }
+  [[nodiscard]] aggregator_counters counters() const;  ///< stalls under way included
   [[nodiscard]] std::uint64_t occupancy_bytes() const { return slots_used_ * slot_bytes_; }
   [[nodiscard]] std::string waits_for() const override;
 
@@ -88,13 +89,13 @@ class fpga_aggregator : public model, private network_receiver, private network_
     std::uint32_t chunk = 0;
     std::uint32_t bytes = 0;
     site_set complete = 0;
-    std::uint32_t slot = no_slot;    ///< in_place accumulator
-    unsigned added = 0;              ///< in_place: streams already in the accumulator
-    bool operating = false;          ///< in_place: an operation is under way
-    std::vector<unsigned> pending;   ///< in_place: streams complete, not yet added
+    std::uint32_t slot = no_slot;   ///< in_place accumulator
+    unsigned added = 0;             ///< in_place: streams already in the accumulator
+    bool operating = false;         ///< in_place: an operation is under way
+    std::vector<unsigned> pending;  ///< in_place: streams complete, not yet added
     unsigned outstanding_reads = 0;
-    picoseconds ready_at = 0;        ///< all operands there
-    picoseconds memory_until = 0;    ///< latest completion of the operation's accesses
+    picoseconds ready_at = 0;      ///< all operands there
+    picoseconds memory_until = 0;  ///< latest completion of the operation's accesses
     picoseconds datapath_until = 0;
     std::uint64_t staged_bytes = 0;  ///< in_place: bytes of the operation held in the ingress buffer
     chunk_values sum;

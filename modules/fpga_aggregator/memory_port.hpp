@@ -27,8 +27,8 @@ class memory_port : private tlm::tlm_bw_transport_if<>, private tlm::tlm_mm_inte
 
   memory_port(const char* socket_name, host& owner);
 
-  /// Issues an access. With `data` null it is made for its time alone. `cookie` comes back with the completion, which may
-  /// happen inside this call.
+  /// Issues an access. With `data` null it is made for its time alone. `cookie` comes back with the completion, which
+  /// may happen inside this call.
   void access(tlm::tlm_command command, std::uint64_t address, std::uint32_t length, void* data, std::uint64_t cookie);
 
   [[nodiscard]] std::size_t outstanding() const { return outstanding_; }

@@ -23,14 +23,26 @@ gpu_cluster::gpu_cluster(const sc_core::sc_module_name& name, const cluster_para
       send_("send"),
       consuming_("consuming") {
   control.set(reg::id, parameters.id);
-  state_probe_ = &add_probe({"state", probe_kind::state, trace_level::round, "", "what the cluster does",
+  state_probe_ = &add_probe({"state",
+                             probe_kind::state,
+                             trace_level::round,
+                             "",
+                             "what the cluster does",
                              {"idle", "compute", "exchange", "wait", "apply", "done"}});
-  sent_probe_ = &add_probe(
-      {"sent", probe_kind::quantity, trace_level::chunk, "bytes", "payload bytes sent in this round", {}});
-  received_probe_ = &add_probe({"received", probe_kind::quantity, trace_level::chunk, "bytes",
-                                "merged payload bytes consumed in this round", {}});
-  request_probe_ = &add_probe({"send_stall", probe_kind::flag, trace_level::chunk, "",
-                               "a chunk is due and the access link does not take it", {}});
+  sent_probe_ =
+      &add_probe({"sent", probe_kind::quantity, trace_level::chunk, "bytes", "payload bytes sent in this round", {}});
+  received_probe_ = &add_probe({"received",
+                                probe_kind::quantity,
+                                trace_level::chunk,
+                                "bytes",
+                                "merged payload bytes consumed in this round",
+                                {}});
+  request_probe_ = &add_probe({"send_stall",
+                               probe_kind::flag,
+                               trace_level::chunk,
+                               "",
+                               "a chunk is due and the access link does not take it",
+                               {}});
   const auto spawn = [this](auto body, const char* process, const sc_core::sc_event& trigger) {
     sc_core::sc_spawn_options options;
     options.spawn_method();
@@ -76,7 +88,8 @@ void gpu_cluster::start() {
   control.set(reg::sent_chunks, 0);
   control.set(reg::received_chunks, 0);
   const std::uint64_t chunk_bytes = control[reg::chunk_bytes];
-  chunks_ = others() == 0 ? 0 : static_cast<std::uint32_t>((control[reg::update_bytes] + chunk_bytes - 1) / chunk_bytes);
+  chunks_ =
+      others() == 0 ? 0 : static_cast<std::uint32_t>((control[reg::update_bytes] + chunk_bytes - 1) / chunk_bytes);
   progress_.assign(chunks_, {});
   next_chunk_ = next_offset_ = chunks_received_ = 0;
   round_ = {};
@@ -102,8 +115,8 @@ void gpu_cluster::start() {
 picoseconds gpu_cluster::release_of(std::uint32_t chunk) const {
   if (parameters_.released_early_share <= 0 || chunks_ == 0) return compute_ends_;
   // The backward pass frees chunk after chunk at an even rate over the last part of the compute time.
-  const auto window = static_cast<picoseconds>(static_cast<double>(parameters_.compute_time) *
-                                               parameters_.released_early_share);
+  const auto window =
+      static_cast<picoseconds>(static_cast<double>(parameters_.compute_time) * parameters_.released_early_share);
   const picoseconds span = std::min(window, compute_ends_ - round_.started);
   return compute_ends_ - multiply_divide_down(span, chunks_ - 1 - chunk, chunks_);
 }
@@ -132,8 +145,7 @@ void gpu_cluster::step() {
       control.set(reg::status, status_done);
       interrupt.write(true);
       return;
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -170,7 +182,8 @@ void gpu_cluster::emit(std::uint32_t chunk, std::uint32_t offset, std::uint32_t 
         values_.slice(content.round, parameters_.id, (chunk * control[reg::chunk_bytes] + offset) / 4, bytes / 4));
   }
   burst& outgoing = pool_.make(std::move(content), parameters_.format);
-  outgoing.head = outgoing.tail = outgoing.arrival = outgoing.departed = now();
+  outgoing.starts_at(now());
+  outgoing.departed = now();
   sc_core::sc_time after = sc_core::SC_ZERO_TIME;
   withheld_ = true;
   withheld_since_ = now();
@@ -241,11 +254,11 @@ void gpu_cluster::consume(const burst& arrived) {
   }
   if (!values_.synthetic()) verify(content);
   chunk_progress& chunk = progress_[content.chunk];
-  chunk.contributed_bytes += std::uint64_t{content.payload_bytes} *
-                             static_cast<unsigned>(__builtin_popcountll(content.contributors));
+  chunk.contributed_bytes +=
+      std::uint64_t{content.payload_bytes} * static_cast<unsigned>(__builtin_popcountll(content.contributors));
   chunk.contributors |= content.contributors;
-  const std::uint64_t expected = std::uint64_t{size_of(content.chunk)} *
-                                 static_cast<unsigned>(__builtin_popcountll(others()));
+  const std::uint64_t expected =
+      std::uint64_t{size_of(content.chunk)} * static_cast<unsigned>(__builtin_popcountll(others()));
   if (chunk.contributed_bytes > expected) ++coverage_errors_;
   if (chunk.contributed_bytes != expected) return;
   if (chunk.contributors != others()) ++coverage_errors_;

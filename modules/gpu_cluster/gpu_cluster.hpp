@@ -17,14 +17,14 @@
 namespace tributary {
 
 struct cluster_parameters {
-  unsigned id = 0;                   ///< site number
-  picoseconds compute_time = 0;      ///< local steps of one round, straggling not included
-  double straggler_sigma = 0;        ///< sigma of the log-normal factor (median 1) on compute_time; 0: none
-  picoseconds reduce_time = 0;       ///< reduction inside the cluster before the update is released
-  double released_early_share = 0;   ///< share of compute_time over which chunks are released one by one; 0: all at end
-  picoseconds apply_time = 0;        ///< after the last merged byte is in
-  bits_per_s consume_rate = 0;       ///< host link into the GPUs, payload bits a second; > 0
-  bool split_into_packets = false;   ///< packet fidelity: each packet a transaction
+  unsigned id = 0;                  ///< site number
+  picoseconds compute_time = 0;     ///< local steps of one round, straggling not included
+  double straggler_sigma = 0;       ///< sigma of the log-normal factor (median 1) on compute_time; 0: none
+  picoseconds reduce_time = 0;      ///< reduction inside the cluster before the update is released
+  double released_early_share = 0;  ///< share of compute_time over which chunks are released one by one; 0: all at end
+  picoseconds apply_time = 0;       ///< after the last merged byte is in
+  bits_per_s consume_rate = 0;      ///< host link into the GPUs, payload bits a second; > 0
+  bool split_into_packets = false;  ///< packet fidelity: each packet a transaction
   wire_format format;
   value_format values = value_format::synthetic;
   std::uint64_t seed = 0;
@@ -33,12 +33,12 @@ struct cluster_parameters {
 
 /// What happened in a round at this site; times are absolute.
 struct cluster_round {
-  picoseconds started = 0;     ///< CONTROL = start written
-  picoseconds released = 0;    ///< the update's first chunk could leave
-  picoseconds sent = 0;        ///< last chunk handed to the access link
-  picoseconds received = 0;    ///< last merged byte consumed
-  picoseconds done = 0;        ///< applied
-  picoseconds send_blocked = 0;///< time a due chunk waited for the access link to take it
+  picoseconds started = 0;       ///< CONTROL = start written
+  picoseconds released = 0;      ///< the update's first chunk could leave
+  picoseconds sent = 0;          ///< last chunk handed to the access link
+  picoseconds received = 0;      ///< last merged byte consumed
+  picoseconds done = 0;          ///< applied
+  picoseconds send_blocked = 0;  ///< time a due chunk waited for the access link to take it
   // The last chunk's story: left its (slowest) source at departed, which was free to send at send_start.
   picoseconds last_send_start = 0;
   picoseconds last_departed = 0;

@@ -15,10 +15,18 @@ long_haul_link::long_haul_link(const sc_core::sc_module_name& name,
     direction.parameters = directions[d];
     const std::string suffix = d == 0 ? "_forward" : "_backward";
     direction.busy = &add_probe({"busy" + suffix, probe_kind::flag, trace_level::chunk, "", "sending a burst", {}});
-    direction.bytes_sent = &add_probe({"wire_bytes" + suffix, probe_kind::quantity, trace_level::round, "bytes",
-                                       "wire bytes sent since the start of the run", {}});
-    direction.bytes_in_flight = &add_probe({"in_flight" + suffix, probe_kind::quantity, trace_level::packet, "bytes",
-                                            "wire bytes between this end and the far one", {}});
+    direction.bytes_sent = &add_probe({"wire_bytes" + suffix,
+                                       probe_kind::quantity,
+                                       trace_level::packet,
+                                       "bytes",
+                                       "wire bytes sent since the start of the run",
+                                       {}});
+    direction.bytes_in_flight = &add_probe({"in_flight" + suffix,
+                                            probe_kind::quantity,
+                                            trace_level::packet,
+                                            "bytes",
+                                            "wire bytes between this end and the far one",
+                                            {}});
     sc_core::sc_spawn_options options;
     options.spawn_method();
     options.dont_initialize();
@@ -47,13 +55,13 @@ void long_haul_link::transmit(direction_state& direction, burst& taken, picoseco
   const picoseconds whole = transfer_time(content.wire_bytes, rate);
 
   // What the tail would do on an idle direction counts as serialization, the rest as queueing.
-  const picoseconds alone = std::max(taken.tail + last_packet, taken.arrival + whole);
+  const picoseconds alone = std::max(taken.arrival_tail + last_packet, taken.arrival_head + whole);
   const picoseconds tail = std::max(taken.tail + last_packet, start + whole);
-  taken.spent.serialization += alone - taken.tail;
+  taken.spent.serialization += alone - taken.arrival_tail;
   taken.spent.queueing += tail - alone;
   taken.spent.propagation += direction.parameters.propagation;
-  taken.head = taken.arrival = start + first_packet + direction.parameters.propagation;
-  taken.tail = tail + direction.parameters.propagation;
+  taken.head = taken.arrival_head = start + first_packet + direction.parameters.propagation;
+  taken.tail = taken.arrival_tail = tail + direction.parameters.propagation;
 
   direction.sending_until = start + whole;
   link_direction_counters& counters = direction.counters;

@@ -56,11 +56,11 @@ class long_haul_link : public model, private network_receiver, private network_s
   struct direction_state {
     link_direction_parameters parameters;
     link_direction_counters counters;
-    ring<burst*> in_flight;           ///< ordered by head at the far end
+    ring<burst*> in_flight;  ///< ordered by head at the far end
     picoseconds sending_until = 0;
     picoseconds blocked_since = 0;
-    burst* waiting_in = nullptr;      ///< begun while the far end blocked us; taken when it no longer does
-    bool blocked = false;             ///< the front of in_flight has begun and waits for the far end
+    burst* waiting_in = nullptr;  ///< begun while the far end blocked us; taken when it no longer does
+    bool blocked = false;         ///< the front of in_flight has begun and waits for the far end
     picoseconds far_end_ready = 0;
     sc_core::sc_event deliver;
     probe* busy = nullptr;

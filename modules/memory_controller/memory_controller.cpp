@@ -15,8 +15,12 @@ memory_controller::memory_controller(const sc_core::sc_module_name& name, const 
       channel_free_(parameters.channels, 0),
       completing_("completing") {
   socket.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
-  busy_probe_ = &add_probe({"bytes", probe_kind::quantity, trace_level::packet, "bytes",
-                            "bytes read and written since the start of the run", {}});
+  busy_probe_ = &add_probe({"bytes",
+                            probe_kind::quantity,
+                            trace_level::packet,
+                            "bytes",
+                            "bytes read and written since the start of the run",
+                            {}});
   sc_core::sc_spawn_options options;
   options.spawn_method();
   options.dont_initialize();

@@ -5,7 +5,8 @@
 // really moves (a sparse store) unless the access says it is made for its time alone.
 //
 // nb_transport answers a request at once with TLM_COMPLETED and the annotated time (the protocol's early completion),
-// or goes through all four phases when parameters say so. Requests beyond `queue_depth` in four phases wait for END_REQ.
+// or goes through all four phases when parameters say so. Requests beyond `queue_depth` in four phases wait for
+// END_REQ.
 #pragma once
 
 #include <array>

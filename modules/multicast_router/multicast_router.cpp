@@ -20,8 +20,12 @@ multicast_router::multicast_router(const sc_core::sc_module_name& name, const ro
     const std::string number = std::to_string(p);
     in.push_back(std::make_unique<network_target_socket>(("in_" + number).c_str(), receiver, p));
     out.push_back(std::make_unique<network_initiator_socket>(("out_" + number).c_str(), sender, p));
-    ports_[p].queue = &add_probe({"queue_" + number, probe_kind::quantity, trace_level::packet, "bytes",
-                                  "wire bytes waiting for this port", {}});
+    ports_[p].queue = &add_probe({"queue_" + number,
+                                  probe_kind::quantity,
+                                  trace_level::packet,
+                                  "bytes",
+                                  "wire bytes waiting for this port",
+                                  {}});
   }
   control.set(router_register::id, parameters.id);
   sc_core::sc_spawn_options options;
@@ -104,7 +108,7 @@ void multicast_router::send(unsigned p, burst& next, picoseconds when) {
   port_state& port = ports_[p];
   ++port.counters.bursts;
   port.counters.wire_bytes += next.content().wire_bytes;
-  next.hold_until(when);
+  next.leaves_after(when);
   sc_core::sc_time after = until(next.head);
   port.withheld = true;
   if (out[p]->begin(next, after)) {

@@ -18,9 +18,9 @@ namespace tributary {
 
 struct router_parameters {
   unsigned id = 0;
-  unsigned ports = 0;                       ///< 1 to 64
+  unsigned ports = 0;  ///< 1 to 64
   picoseconds forwarding_latency = 0;
-  std::uint64_t queue_bytes = 64 << 20;     ///< per port, wire bytes; a burst larger than this is admitted alone
+  std::uint64_t queue_bytes = 64 << 20;  ///< per port, wire bytes; a burst larger than this is admitted alone
   sc_core::sc_time register_access_time;
 };
 

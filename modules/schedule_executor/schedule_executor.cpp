@@ -25,7 +25,11 @@ schedule_executor::schedule_executor(const sc_core::sc_module_name& name, execut
       cluster_interrupts("cluster_interrupt", parameters.sites),
       aggregator_interrupts("aggregator_interrupt", parameters.sites),
       parameters_(std::move(parameters)) {
-  state_probe_ = &add_probe({"state", probe_kind::state, trace_level::round, "", "what the schedule executor does",
+  state_probe_ = &add_probe({"state",
+                             probe_kind::state,
+                             trace_level::round,
+                             "",
+                             "what the schedule executor does",
                              {"idle", "program", "run", "collect"}});
   round_probe_ = &add_probe({"round", probe_kind::count, trace_level::round, "", "round number", {}});
   sc_core::sc_spawn([this] { execute(); }, "execute");
@@ -50,8 +54,8 @@ bool schedule_executor::write(control_socket& socket, unsigned index, std::uint6
   access.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   socket->b_transport(access, t);
   if (access.is_response_ok()) return true;
-  return refused(std::string("writing register ") + std::to_string(index) + " of " + what + " failed: " +
-                 access.get_response_string());
+  return refused(std::string("writing register ") + std::to_string(index) + " of " + what +
+                 " failed: " + access.get_response_string());
 }
 
 std::uint64_t schedule_executor::read(control_socket& socket, unsigned index, sc_core::sc_time& t) {
@@ -84,7 +88,9 @@ bool schedule_executor::program(const round_program& round, unsigned index) {
   for (unsigned s = 0; s < parameters_.sites; ++s) {
     const site_program& site = round.sites[s];
     control_socket& aggregator = *aggregators[s];
-    const auto tell_aggregator = [&](unsigned reg, std::uint64_t value) { set(aggregator, "an aggregator", reg, value); };
+    const auto tell_aggregator = [&](unsigned reg, std::uint64_t value) {
+      set(aggregator, "an aggregator", reg, value);
+    };
     namespace ar = aggregator_register;
     tell_aggregator(ar::control, command_clear);
     tell_aggregator(ar::round, index);
@@ -154,8 +160,8 @@ bool schedule_executor::run_round(unsigned index) {
   while (!all_done()) {
     if (now() >= deadline) {
       result_ = outcome::timed_out;
-      complaint_ = "round " + std::to_string(index) + " was not over after " +
-                   as_time(round.timeout).to_string() + " of simulated time";
+      complaint_ = "round " + std::to_string(index) + " was not over after " + as_time(round.timeout).to_string() +
+                   " of simulated time";
       return false;
     }
     wait(until(deadline), interrupts_);

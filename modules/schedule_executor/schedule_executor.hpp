@@ -1,5 +1,6 @@
 // The driver: walks the schedule, programs the register blocks of routers, aggregators and clusters as software would,
-// starts a round, waits for every interrupt, and goes on. A round that does not end in time is reported, not waited for.
+// starts a round, waits for every interrupt, and goes on. A round that does not end in time is reported, not waited
+// for.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
