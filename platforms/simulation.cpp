@@ -308,33 +308,79 @@ void simulation::open_round(const round_times& times) {
   }
 }
 
-round_breakdown simulation::breakdown_of(const round_times& times, const planner::round_plan& plan,
-                                         unsigned last_site) const {
-  const cluster_round& last = sites_[last_site]->cluster.last_round();
-  round_breakdown parts;
-  if (last.payload_bytes_received == 0) {  // a site that exchanged with nobody ended the round
-    parts.compute = last.done - last.started;
-    parts.control = (times.closed - times.opened) - parts.compute;
-    return parts;
+const char* to_string(path_part part) {
+  switch (part) {
+    case path_part::compute: return "compute";
+    case path_part::serialization: return "serialization";
+    case path_part::propagation: return "propagation";
+    case path_part::skew_wait: return "skew_wait";
+    case path_part::memory: return "memory_stall";
+    case path_part::queueing: return "queueing";
+    case path_part::control: return "control";
   }
-  // started -> source free to send -> chunk departs -> tail at the cluster -> consumed -> applied -> closed
-  parts.compute = (last.last_send_start - times.started) + (last.done - last.received);
-  picoseconds sending = last.last_departed - last.last_send_start;
+  return "";
+}
+
+round_breakdown sum_of(const std::vector<path_span>& path) {
+  round_breakdown sum;
+  for (const path_span& span : path) {
+    const picoseconds length = span.to - span.from;
+    switch (span.part) {
+      case path_part::compute: sum.compute += length; break;
+      case path_part::serialization: sum.serialization += length; break;
+      case path_part::propagation: sum.propagation += length; break;
+      case path_part::skew_wait: sum.skew_wait += length; break;
+      case path_part::memory: sum.memory_stall += length; break;
+      case path_part::queueing: sum.queueing += length; break;
+      case path_part::control: sum.control += length; break;
+    }
+  }
+  return sum;
+}
+
+/// programmed -> source free to send -> chunk departs -> its journey -> taken in -> applied -> interrupts collected
+std::vector<path_span> simulation::critical_path(const round_times& times, const planner::round_plan& plan,
+                                                 unsigned last_site) const {
+  const cluster_round& last = sites_[last_site]->cluster.last_round();
+  const std::string& here = spec_.sites[last_site].name;
+  std::vector<path_span> path;
+  auto add = [&path, at = times.opened](const std::string& what, const std::string& where, picoseconds to,
+                                        path_part part) mutable {
+    if (to <= at) return;
+    path.push_back({what, where, at, to, part});
+    at = to;
+  };
+  add("programming registers", "executor", times.started, path_part::control);
+  if (last.payload_bytes_received == 0) {  // a site that exchanged with nobody ended the round
+    add("compute and apply", here, last.done, path_part::compute);
+    add("collecting interrupts", "executor", times.closed, path_part::control);
+    return path;
+  }
+  const std::string& source = spec_.sites[last.last_source].name;
+  add("compute", source, last.last_send_start, path_part::compute);
+  picoseconds at_free_pace = last.last_departed;
   for (const planner::group_plan& group : plan.groups) {
     if (std::find(group.members.begin(), group.members.end(), last_site) == group.members.end()) continue;
-    const picoseconds at_free_pace =
-        multiply_divide_down(sending, group.unbuffered_pace, std::max<picoseconds>(1, group.pace));
-    parts.skew_wait = sending - std::min(sending, at_free_pace);
-    sending -= parts.skew_wait;
+    at_free_pace = last.last_send_start + multiply_divide_down(last.last_departed - last.last_send_start,
+                                                               std::min(group.unbuffered_pace, group.pace),
+                                                               std::max<picoseconds>(1, group.pace));
   }
-  parts.serialization = sending + last.last_spent.serialization;
-  parts.propagation = last.last_spent.propagation;
-  parts.queueing = last.last_spent.queueing;
-  parts.memory_stall = last.last_spent.memory;
-  parts.serialization += last.received - last.last_tail;  // taken in by the cluster
-  parts.queueing += last.last_tail - last.last_departed - last.last_spent.total();
-  parts.control = (times.started - times.opened) + (times.closed - last.done);
-  return parts;
+  add("sending the chunks before it", source, at_free_pace, path_part::serialization);
+  add("held to the pace memory allows", source, last.last_departed, path_part::skew_wait);
+  if (last.last_story != nullptr) {
+    for (const trail_span& span : *last.last_story) add(span.what, span.where, span.to, span.part);
+  } else {
+    const journey& spent = last.last_spent;
+    picoseconds at = last.last_departed;
+    add("on the lines", source + " to " + here, at += spent.serialization, path_part::serialization);
+    add("propagation", source + " to " + here, at += spent.propagation, path_part::propagation);
+    add("waiting on the way", source + " to " + here, at += spent.queueing, path_part::queueing);
+    add("aggregator memory", here, at += spent.memory, path_part::memory);
+    add("taken in by the cluster", here, last.received, path_part::serialization);
+  }
+  add("apply", here, last.done, path_part::compute);
+  add("collecting interrupts", "executor", times.closed, path_part::control);
+  return path;
 }
 
 void simulation::close_round(const round_times& times) {
@@ -381,7 +427,8 @@ void simulation::close_round(const round_times& times) {
       result.last_site = s;
     }
   }
-  result.breakdown = breakdown_of(times, plan, result.last_site);
+  result.critical_path = critical_path(times, plan, result.last_site);
+  result.breakdown = sum_of(result.critical_path);
   if (vcd_ != nullptr) {
     vcd_->close(times.closed);
     vcd_.reset();

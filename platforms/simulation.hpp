@@ -21,7 +21,7 @@
 
 namespace tributary {
 
-/// Where a round's time went, along the chain of events that ended it. The parts add up to duration_s.
+/// Sums of the critical path by part. They add up to the round's duration.
 struct round_breakdown {
   picoseconds compute = 0;        ///< local steps, cluster reduction, apply
   picoseconds serialization = 0;  ///< putting the update on the wire at the pace memory does not limit, and per hop
@@ -35,13 +35,26 @@ struct round_breakdown {
   }
 };
 
+/// One stretch of the chain of events that set a round's length.
+struct path_span {
+  std::string what;
+  std::string where;
+  picoseconds from = 0;
+  picoseconds to = 0;
+  path_part part = path_part::control;
+};
+
+[[nodiscard]] const char* to_string(path_part part);
+[[nodiscard]] round_breakdown sum_of(const std::vector<path_span>& path);
+
 struct round_result {
   unsigned index = 0;
   planner::partition groups;
   picoseconds opened = 0;
   picoseconds started = 0;
   picoseconds closed = 0;
-  round_breakdown breakdown;
+  std::vector<path_span> critical_path;       ///< gapless from opened to closed
+  round_breakdown breakdown;                  ///< its sums
   picoseconds predicted = 0;                  ///< planner, programming included
   std::vector<std::string> limits;            ///< per group: what held the pace
   std::vector<double> rates;                  ///< per group: payload bits a second of each source
@@ -127,8 +140,8 @@ class simulation {
   [[nodiscard]] round_program program_of(const planner::round_plan& plan) const;
   void open_round(const round_times& times);
   void close_round(const round_times& times);
-  [[nodiscard]] round_breakdown breakdown_of(const round_times& times, const planner::round_plan& plan,
-                                             unsigned last_site) const;
+  [[nodiscard]] std::vector<path_span> critical_path(const round_times& times, const planner::round_plan& plan,
+                                                     unsigned last_site) const;
   void collect(run_result& result);
   [[nodiscard]] run_audit audit_input(const run_result& result) const;
   void diagnose(run_result& result) const;

@@ -71,11 +71,11 @@ TEST(Burst, HoldCountsTheTailsWaitAsQueueing) {
   burst& one = pool.make({}, {});
   one.head = 10;
   one.tail = 100;
-  one.hold_until(60);
+  one.hold_until(60, "here");
   EXPECT_EQ(one.head, 60U);
   EXPECT_EQ(one.tail, 100U);
   EXPECT_EQ(one.spent.queueing, 0U);
-  one.hold_until(130);
+  one.hold_until(130, "here");
   EXPECT_EQ(one.tail, 130U);
   EXPECT_EQ(one.spent.queueing, 30U);
 }

@@ -32,10 +32,8 @@ burst& burst_pool::make(burst_content content, const wire_format& format) {
   shared.references = 1;
 
   burst& made = take();
-  made.starts_at(0);
-  made.departed = 0;
-  made.spent = {};
-  made.ecn_marked = false;
+  static_cast<burst_times&>(made) = {};
+  made.story.reset();
   made.shared_ = &shared;
   made.content_ = &shared.content;
   return made;
@@ -43,8 +41,10 @@ burst& burst_pool::make(burst_content content, const wire_format& format) {
 
 burst& burst_pool::copy(const burst& original) {
   burst& made = take();
-  made = original;
-  made.next_free_ = nullptr;
+  static_cast<burst_times&>(made) = original;
+  made.story = original.story == nullptr ? nullptr : std::make_unique<trail>(*original.story);
+  made.content_ = original.content_;
+  made.shared_ = original.shared_;
   ++made.shared_->references;
   return made;
 }
@@ -57,6 +57,7 @@ void burst_pool::release(burst& finished) {
     --live_contents_;
   }
   finished.content_ = nullptr;
+  finished.story.reset();
   finished.shared_ = nullptr;
   finished.next_free_ = std::exchange(free_bursts_, &finished);
   --live_bursts_;

@@ -23,6 +23,9 @@ inline constexpr unsigned max_sites = 64;
 /// Real values of a chunk, when the run carries them: one 32-bit word an element (fp32 bits or two's complement).
 using chunk_values = std::vector<std::uint32_t>;
 
+/// What a stretch of a round's time was spent on.
+enum class path_part : std::uint8_t { compute, serialization, propagation, skew_wait, memory, queueing, control };
+
 /// Where the time between leaving the source and now went, as seen by the tail (the last byte).
 struct journey {
   picoseconds propagation = 0;
@@ -31,6 +34,16 @@ struct journey {
   picoseconds memory = 0;         ///< aggregator memory and adder, from the tail's arrival to the merged chunk
   [[nodiscard]] picoseconds total() const { return propagation + serialization + queueing + memory; }
 };
+
+/// One stretch of the journey, for the few bursts that keep a trail of it.
+struct trail_span {
+  const char* what = "";   ///< "propagation", "reading and adding"
+  const char* where = "";  ///< name of the module
+  picoseconds from = 0;
+  picoseconds to = 0;
+  path_part part = path_part::propagation;
+};
+using trail = std::vector<trail_span>;
 
 /// What all copies of a burst share. Immutable once the burst is sent.
 struct burst_content {
@@ -52,9 +65,8 @@ struct burst_content {
   std::shared_ptr<const chunk_values> values;  ///< null unless the run carries real values
 };
 
-/// One copy of a burst on its way. Belongs to one module at a time; handed over by END_REQ (see tlm/network.hpp).
-class burst {
- public:
+/// Times of one copy of a burst.
+struct burst_times {
   picoseconds head = 0;  ///< when the first packet is completely here, or when it begins to leave again
   picoseconds tail = 0;  ///< when the last packet is completely here; tail >= head
   // Head and tail as they came to the device that holds it, before any wait there.
@@ -63,6 +75,12 @@ class burst {
   picoseconds departed = 0;  ///< when the source handed it to its access link
   journey spent;             ///< adds up to tail - departed
   bool ecn_marked = false;
+};
+
+/// One copy of a burst on its way. Belongs to one module at a time; handed over by END_REQ (see tlm/network.hpp).
+class burst : public burst_times {
+ public:
+  std::unique_ptr<trail> story;  ///< kept only by the last chunks of a round; gapless from `departed`
 
   [[nodiscard]] const burst_content& content() const { return *content_; }
 
@@ -74,19 +92,32 @@ class burst {
     if (tail < when) tail = when;
   }
   /// It was held back until `when` before it could come in; the tail's wait counts as queueing.
-  void hold_until(picoseconds when) {
-    if (tail < when) spent.queueing += when - tail;
+  void hold_until(picoseconds when, const char* where) {
+    if (tail < when) {
+      spent.queueing += when - tail;
+      note("held back", where, when, path_part::queueing);
+    }
     leaves_after(when);
     arrival_head = head;
     arrival_tail = tail;
   }
   /// Delays head, tail and arrival alike by fixed work of the path.
-  void delay(picoseconds by) {
+  void delay(picoseconds by, const char* where) {
     head += by;
     tail += by;
     arrival_head += by;
     arrival_tail += by;
     spent.serialization += by;
+    note("forwarding", where, tail, path_part::serialization);
+  }
+  /// Adds the stretch up to `to` to the story, if one is kept.
+  void note(const char* what, const char* where, picoseconds to, path_part part) {
+    if (story != nullptr) extend(*story, departed, what, where, to, part);
+  }
+  static void extend(trail& story, picoseconds begin, const char* what, const char* where, picoseconds to,
+                     path_part part) {
+    const picoseconds from = story.empty() ? begin : story.back().to;
+    if (to > from) story.push_back({what, where, from, to, part});
   }
 
  private:

@@ -30,6 +30,26 @@ std::string flags(unsigned bits) {
   return text;
 }
 
+// GTKWave's trace colours by number.
+enum class colour : unsigned {
+  normal = 0,
+  red = 1,
+  orange = 2,
+  yellow = 3,
+  green = 4,
+  blue = 5,
+  indigo = 6,
+  violet = 7
+};
+
+colour colour_of(const probe_info& info) {
+  if (info.name.find("stall") != std::string::npos) return colour::red;
+  if (info.name.find("occupancy") != std::string::npos) return colour::orange;
+  if (info.kind == probe_kind::state || info.kind == probe_kind::count) return colour::yellow;
+  if (info.name.find("busy") != std::string::npos) return colour::blue;
+  return colour::normal;
+}
+
 std::string full_name(const traced_signal& signal) {
   std::string name;
   for (const std::string& scope : signal.scope) name += scope + ".";
@@ -68,6 +88,9 @@ void write_gtkw(const std::string& folder, const std::string& vcd_name, const st
       if (info.level > level) continue;
       const std::string name = full_name(signal);
       const std::string label = signal.label.empty() ? signal.scope.back() + " " + info.name : signal.label;
+      if (colour_of(info) != colour::normal) {
+        body += "[color] " + std::to_string(static_cast<unsigned>(colour_of(info))) + "\n";
+      }
       const std::string alias = "+{" + label + (info.unit.empty() ? "" : " (" + info.unit + ")") + "} ";
       switch (info.kind) {
         case probe_kind::state: {

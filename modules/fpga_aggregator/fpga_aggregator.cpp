@@ -245,7 +245,7 @@ void fpga_aggregator::retry_blocked() {
     burst& taken = *std::exchange(blocked_, nullptr);
     stall_probe_->set(0);
     end_request(in, taken);
-    taken.hold_until(now());
+    taken.hold_until(now(), name());
     take(taken);
     show_state();
   }
@@ -371,9 +371,11 @@ void fpga_aggregator::do_work() {
 }
 
 /// The last stream's story becomes the chunk's; what passed since its tail was memory work.
-void fpga_aggregator::note_last(chunk_record& record, const burst& arrived) {
+void fpga_aggregator::note_last(chunk_record& record, burst& arrived) {
   record.spent = arrived.spent;
   record.spent.memory += now() - arrived.tail;
+  arrived.note("writing to memory", name(), now(), path_part::memory);
+  record.story = std::move(arrived.story);
   record.departed = arrived.departed;
   record.send_start = arrived.content().send_start;
   record.last_source = arrived.content().source;
@@ -485,6 +487,9 @@ void fpga_aggregator::try_merge() {
 void fpga_aggregator::start_merge(std::uint32_t index) {
   chunk_record& record = records_[index];
   record.spent.queueing += now() - record.ready_at;
+  if (record.story != nullptr) {
+    burst::extend(*record.story, record.departed, "waiting for the adders", name(), now(), path_part::queueing);
+  }
   ++egress_chunks_used_;
   const bool per_stream = policy() == buffering::per_stream;
   const unsigned operands = per_stream ? streams_ : 1;
@@ -516,6 +521,9 @@ void fpga_aggregator::merge_operands_read(std::uint32_t index) {
 void fpga_aggregator::merged(std::uint32_t index) {
   chunk_record& record = records_[index];
   record.spent.memory += now() - record.ready_at;
+  if (record.story != nullptr) {
+    burst::extend(*record.story, record.departed, "reading and adding", name(), now(), path_part::memory);
+  }
   for (stream_part& part : record.streams) free_slot(part.slot);
   free_slot(record.slot);
   occupancy_probe_->set(occupancy_bytes());
@@ -556,6 +564,7 @@ void fpga_aggregator::merged(std::uint32_t index) {
     outgoing.starts_at(now());
     outgoing.departed = record.departed;
     outgoing.spent = record.spent;
+    if (offset + content.payload_bytes == record.bytes) outgoing.story = std::move(record.story);
     egress_push(outgoing);
   }
   counters_.payload_bytes_out += record.bytes;

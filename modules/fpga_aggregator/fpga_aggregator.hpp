@@ -102,6 +102,7 @@ class fpga_aggregator : public model, private network_receiver, private network_
     std::vector<stream_part> streams;
     // story of the stream that completed the chunk
     journey spent;
+    std::unique_ptr<trail> story;
     picoseconds departed = 0;
     picoseconds send_start = 0;
     unsigned last_source = 0;
@@ -141,7 +142,7 @@ class fpga_aggregator : public model, private network_receiver, private network_
   void stored(std::uint32_t record, burst& arrived);
   void stream_in(std::uint32_t record, burst& arrived);
   void next_operation(std::uint32_t record);
-  void note_last(chunk_record& record, const burst& arrived);
+  void note_last(chunk_record& record, burst& arrived);
   void ready(std::uint32_t record);
   void try_merge();
   void start_merge(std::uint32_t record);

@@ -184,6 +184,8 @@ void gpu_cluster::emit(std::uint32_t chunk, std::uint32_t offset, std::uint32_t 
   burst& outgoing = pool_.make(std::move(content), parameters_.format);
   outgoing.starts_at(now());
   outgoing.departed = now();
+  // Any of the last chunks may end the round, so these tell where they have been.
+  if (chunk + 4 >= chunks_ && offset + bytes == size_of(chunk)) outgoing.story = std::make_unique<trail>();
   sc_core::sc_time after = sc_core::SC_ZERO_TIME;
   withheld_ = true;
   withheld_since_ = now();
@@ -244,7 +246,7 @@ void gpu_cluster::consume_due() {
   }
 }
 
-void gpu_cluster::consume(const burst& arrived) {
+void gpu_cluster::consume(burst& arrived) {
   const burst_content& content = arrived.content();
   round_.payload_bytes_received += content.payload_bytes;
   received_probe_->set(round_.payload_bytes_received);
@@ -270,6 +272,8 @@ void gpu_cluster::consume(const burst& arrived) {
   round_.last_tail = arrived.tail;
   round_.last_source = content.source;
   round_.last_spent = arrived.spent;
+  arrived.note("taken in by the cluster", name(), now(), path_part::serialization);
+  round_.last_story = std::move(arrived.story);
 }
 
 void gpu_cluster::verify(const burst_content& content) {

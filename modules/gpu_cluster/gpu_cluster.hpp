@@ -5,6 +5,7 @@
 // bytes are consumed at a finite rate. With real values every element is compared with a direct reduction.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct cluster_round {
   picoseconds last_tail = 0;
   unsigned last_source = 0;
   journey last_spent;
+  std::unique_ptr<trail> last_story;  ///< from last_departed to received; null if that chunk kept none
   std::uint64_t payload_bytes_sent = 0;
   std::uint64_t payload_bytes_received = 0;
 };
@@ -80,7 +82,7 @@ class gpu_cluster : public model, private network_receiver, private network_send
   void emit(std::uint32_t chunk, std::uint32_t offset, std::uint32_t bytes);
   void after_send(std::uint64_t bytes);
   void consume_due();
-  void consume(const burst& arrived);
+  void consume(burst& arrived);
   void verify(const burst_content& content);
   void check_finished();
   void enter(state next);

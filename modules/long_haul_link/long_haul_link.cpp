@@ -60,6 +60,11 @@ void long_haul_link::transmit(direction_state& direction, burst& taken, picoseco
   taken.spent.serialization += alone - taken.arrival_tail;
   taken.spent.queueing += tail - alone;
   taken.spent.propagation += direction.parameters.propagation;
+  if (taken.story != nullptr) {
+    taken.note("sending", name(), alone, path_part::serialization);
+    taken.note("waiting for the line", name(), tail, path_part::queueing);
+    taken.note("propagation", name(), tail + direction.parameters.propagation, path_part::propagation);
+  }
   taken.head = taken.arrival_head = start + first_packet + direction.parameters.propagation;
   taken.tail = taken.arrival_tail = tail + direction.parameters.propagation;
 
@@ -87,7 +92,7 @@ void long_haul_link::deliver(unsigned d) {
   direction_state& direction = directions_[d];
   if (direction.in_flight.empty() || direction.blocked) return;
   burst& arriving = *direction.in_flight.front();
-  if (arriving.head < now()) arriving.hold_until(now());  // held back by the far end
+  if (arriving.head < now()) arriving.hold_until(now(), name());  // held back by the far end
   const std::uint64_t payload_bytes = arriving.content().payload_bytes;
   const std::uint64_t wire_bytes = arriving.content().wire_bytes;
   sc_core::sc_time t = sc_core::SC_ZERO_TIME;
@@ -112,7 +117,7 @@ tlm::tlm_sync_enum long_haul_link::sent(unsigned d, burst& outgoing, tlm::tlm_ph
     tlm::tlm_phase end = tlm::END_REQ;
     sc_core::sc_time ready = until(start + transfer_time(waiting->content().wire_bytes, direction.parameters.rate));
     in[d]->nb_transport_bw(*waiting, end, ready);
-    waiting->hold_until(start);
+    waiting->hold_until(start, name());
     transmit(direction, *waiting, start);
   }
   return tlm::TLM_ACCEPTED;

@@ -77,7 +77,7 @@ tlm::tlm_sync_enum multicast_router::receive(unsigned p, burst& incoming, tlm::t
 }
 
 void multicast_router::forward(burst& taken, std::uint64_t egress) {
-  taken.delay(parameters_.forwarding_latency);
+  taken.delay(parameters_.forwarding_latency, name());
   if (egress == 0) {
     ++unrouted_bursts_;
     pool_.release(taken);
@@ -151,7 +151,7 @@ void multicast_router::retry_blocked() {
     ports_[p].blocked_in = nullptr;
     --blocked_inputs_;
     end_request(*in[p], *waiting);
-    waiting->hold_until(now());
+    waiting->hold_until(now(), name());
     forward(*waiting, egress);
   }
 }

@@ -117,7 +117,7 @@ class burst_sink : public model, private network_receiver {
       burst& taken = *held_;
       held_ = nullptr;
       end_request(in, taken);
-      taken.hold_until(now());
+      taken.hold_until(now(), name());
       record(taken, now());
     }
   }

@@ -1,0 +1,141 @@
+// Speed as ratios in one run: each scenario runs in a process of its own, all of them in turn, five times; the table
+// gives medians and, pair by pair, the ratio to the bare SystemC loop of the same round.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "platforms/simulation.hpp"
+
+using namespace tributary;
+
+namespace {
+
+struct measurement {
+  double wall_s = 0;
+  double events = 0;  ///< bursts over links, or activations of the bare loop
+  double packet_hops = 0;
+  double peak_mb = 0;
+};
+
+struct scenario {
+  std::string name;
+  std::function<measurement()> run;
+};
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// The floor: one method waking itself by a plain event.
+measurement bare_loop() {
+  constexpr int activations = 5'000'000;
+  struct looper : sc_core::sc_module {
+    sc_core::sc_event next;
+    int left = activations;
+    explicit looper(const sc_core::sc_module_name& name) : sc_core::sc_module(name) {
+      sc_core::sc_spawn_options options;
+      options.spawn_method();
+      options.set_sensitivity(&next);
+      sc_core::sc_spawn(
+          [this] {
+            if (--left > 0) next.notify(sc_core::sc_time::from_value(1000));
+          },
+          "loop", &options);
+    }
+  } module("looper");
+  const double before = now_s();
+  sc_core::sc_start();
+  return {now_s() - before, activations, 0, 0};
+}
+
+measurement platform(const std::string& name, const std::vector<std::string>& assignments,
+                     const std::string& folder = "") {
+  platform_spec spec = load_platform(configs_folder() + "/platforms/" + name + ".yaml", {assignments, ""});
+  run_options options;
+  options.folder = folder;
+  simulation sim(spec, options);
+  const run_result result = sim.run();
+  return {result.wall_s, static_cast<double>(result.events), static_cast<double>(result.packet_hops), 0};
+}
+
+measurement in_child(const std::function<measurement()>& run) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+    measurement result = run();
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    result.peak_mb = static_cast<double>(usage.ru_maxrss) / 1000;
+    const bool written = write(ends[1], &result, sizeof result) == sizeof result;
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  measurement result;
+  const bool whole = read(ends[0], &result, sizeof result) == sizeof result;
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!whole || status != 0) fmt::print(stderr, "a scenario failed\n");
+  return result;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int sc_main(int, char**) { return 0; }
+
+int main() {
+  char folder[] = "/tmp/tributary-bench-XXXXXX";
+  if (mkdtemp(folder) == nullptr) return 1;
+  const std::vector<std::string> quiet{"run.trace=none"};
+  const std::vector<scenario> scenarios{
+      {"bare SystemC method loop", bare_loop},
+      {"nine_city 14 GB burst", [&] { return platform("nine_city", quiet); }},
+      {"nine_city 14 GB burst, round trace", [&] { return platform("nine_city", {"run.trace=round"}, folder); }},
+      {"nine_city 14 GB burst, chunk trace", [&] { return platform("nine_city", {"run.trace=chunk"}, folder); }},
+      {"nine_city 128 MB packet",
+       [&] {
+         return platform("nine_city", {"run.trace=none", "run.fidelity=packet", "workload.update=128 MB"});
+       }},
+  };
+  constexpr int repeats = 5;
+  std::vector<std::vector<measurement>> measured(scenarios.size());
+  for (int r = 0; r < repeats; ++r) {
+    for (std::size_t s = 0; s < scenarios.size(); ++s) measured[s].push_back(in_child(scenarios[s].run));
+  }
+  fmt::print("{:36} {:>8} {:>12} {:>14} {:>9} {:>10}\n", "scenario (medians of five)", "wall s", "events/s",
+             "packet-hops/s", "peak MB", "events : bare");
+  for (std::size_t s = 0; s < scenarios.size(); ++s) {
+    const auto of = [&](auto pick) {
+      std::vector<double> values;
+      for (int r = 0; r < repeats; ++r)
+        values.push_back(pick(measured[s][static_cast<std::size_t>(r)], measured[0][static_cast<std::size_t>(r)]));
+      return median(values);
+    };
+    fmt::print("{:36} {:8.2f} {:12.3g} {:14.3g} {:9.0f} {:10.3f}\n", scenarios[s].name,
+               of([](const measurement& m, const measurement&) { return m.wall_s; }),
+               of([](const measurement& m, const measurement&) { return m.events / m.wall_s; }),
+               of([](const measurement& m, const measurement&) { return m.packet_hops / m.wall_s; }),
+               of([](const measurement& m, const measurement&) { return m.peak_mb; }),
+               of([](const measurement& m, const measurement& bare) {
+                 return m.events / m.wall_s / (bare.events / bare.wall_s);
+               }));
+  }
+  (void)std::remove((std::string(folder) + "/round_000.vcd").c_str());
+  for (const char* left :
+       {"/waves.gtkw", "/states_1_executor.txt", "/states_2_cluster.txt", "/states_3_aggregator.txt", ""}) {
+    (void)std::remove((std::string(folder) + left).c_str());
+  }
+  return 0;
+}
