@@ -119,6 +119,7 @@ int main() {
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
     const auto of = [&](auto pick) {
       std::vector<double> values;
+      values.reserve(repeats);
       for (int r = 0; r < repeats; ++r)
         values.push_back(pick(measured[s][static_cast<std::size_t>(r)], measured[0][static_cast<std::size_t>(r)]));
       return median(values);

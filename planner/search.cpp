@@ -1,5 +1,6 @@
 #include "planner/search.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace tributary::planner {
@@ -28,9 +29,9 @@ std::optional<rated_schedule> best_orthogonal_pair(const platform_model& model, 
 schedule rotating_groups(const platform_model& model, unsigned size, double w) {
   if (std::optional<rated_schedule> best = best_orthogonal_pair(model, size, w)) return best->rounds;
   const auto sites = static_cast<unsigned>(model.sites.size());
-  const unsigned columns = (sites + size - 1) / size;
+  const unsigned columns = std::max(1U, (sites + size - 1) / size);
   partition rows;
-  partition strides(columns == 0 ? 0 : columns);
+  partition strides(columns);
   std::map<unsigned, group> by_row;
   for (unsigned site = 0; site < sites; ++site) {
     by_row[site / size].push_back(site);

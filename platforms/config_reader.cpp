@@ -122,9 +122,9 @@ std::string scalar_text(const located_node& at, const std::string& what) {
   return at.node.Scalar();
 }
 
-config_map::config_map(std::vector<located_node> layers, located_node place, std::string path)
+config_map::config_map(std::vector<located_node> layers, const located_node& place, std::string path)
     : layers_(std::move(layers)),
-      place_(std::move(place)),
+      place_(place),
       path_(std::move(path)),
       known_(std::make_shared<std::set<std::string>>()) {
   for (const located_node& layer : layers_) {
@@ -173,7 +173,7 @@ std::string config_map::choice(const std::string& key, const std::vector<std::st
                                const std::string& otherwise) const {
   const std::optional<located_node> found = find(key);
   if (!found) return otherwise;
-  const std::string value = scalar_text(*found, path_of(key));
+  std::string value = scalar_text(*found, path_of(key));
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
   const std::string near = nearest(value, choices);
   throw found->error(fmt::format("{}: '{}' is not one of {}{}", path_of(key), value, fmt::join(choices, ", "),
@@ -233,8 +233,8 @@ config_map config_map::map(const std::string& key) const {
     }
     layers.push_back({found, layer.file});
   }
-  located_node place = layers.empty() ? place_ : layers.front();
-  return {std::move(layers), std::move(place), path_of(key)};
+  const located_node place = layers.empty() ? place_ : layers.front();
+  return {std::move(layers), place, path_of(key)};
 }
 
 std::vector<config_map> config_map::maps(const std::string& key) const {

@@ -55,7 +55,7 @@ struct located_node {
 class config_map {
  public:
   /// `path` is how messages name this map (`sites.tyo.aggregator`).
-  config_map(std::vector<located_node> layers, located_node place, std::string path);
+  config_map(std::vector<located_node> layers, const located_node& place, std::string path);
 
   [[nodiscard]] bool has(const std::string& key) const;
   /// Lies under the existing layers.

@@ -89,7 +89,7 @@ void prepare_folder(const std::string& folder) {
   if (failed || access(folder.c_str(), W_OK) != 0) throw config_error(fmt::format("{}: cannot be written to", folder));
 }
 
-int run_command(const common_arguments& common, run_arguments run, const std::vector<std::string>& command) {
+int run_command(const common_arguments& common, const run_arguments& run, const std::vector<std::string>& command) {
   load_options load = common.load;
   // Flags are assignments that win over everything else.
   const auto assign = [&load](const std::string& key, const std::string& value) {

@@ -289,11 +289,12 @@ std::string render_table(const std::vector<std::vector<std::string>>& rows) {
     }
     text += out + "\n";
   };
-  line(rows.front());
   std::size_t total = 1;
-  for (std::size_t c = 0; c < widths.size(); ++c) total += widths[c] + 2;
-  text += " " + std::string(total, '-') + "\n";
-  for (std::size_t r = 1; r < rows.size(); ++r) line(rows[r]);
+  for (const std::size_t width : widths) total += width + 2;
+  for (const auto& row : rows) {
+    line(row);
+    if (&row == &rows.front()) text += " " + std::string(total, '-') + "\n";
+  }
   return text;
 }
 

@@ -375,7 +375,7 @@ std::vector<path_span> simulation::critical_path(const round_times& times, const
     add("on the lines", source + " to " + here, at += spent.serialization, path_part::serialization);
     add("propagation", source + " to " + here, at += spent.propagation, path_part::propagation);
     add("waiting on the way", source + " to " + here, at += spent.queueing, path_part::queueing);
-    add("aggregator memory", here, at += spent.memory, path_part::memory);
+    add("aggregator memory", here, at + spent.memory, path_part::memory);
     add("taken in by the cluster", here, last.received, path_part::serialization);
   }
   add("apply", here, last.done, path_part::compute);

@@ -48,10 +48,11 @@ preset_library load_presets() {
 std::string apply_preset(config_map& map, const std::map<std::string, located_node>& presets, const char* noun) {
   const std::optional<located_node> named = map.find("preset");
   if (!named) return {};
-  const std::string name = scalar_text(*named, map.path() + ".preset");
+  std::string name = scalar_text(*named, map.path() + ".preset");
   const auto found = presets.find(name);
   if (found == presets.end()) {
     std::vector<std::string> names;
+    names.reserve(presets.size());
     for (const auto& [each, node] : presets) names.push_back(each);
     const std::string near = nearest(name, names);
     throw named->error(fmt::format(

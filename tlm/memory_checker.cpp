@@ -2,7 +2,7 @@
 
 namespace tributary {
 
-memory_checker::memory_checker(sc_core::sc_module_name name) : sc_core::sc_module(name), in("in"), out("out") {
+memory_checker::memory_checker(const sc_core::sc_module_name& name) : sc_core::sc_module(name), in("in"), out("out") {
   in.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
   out.bind(static_cast<tlm::tlm_bw_transport_if<>&>(*this));
 }

@@ -17,7 +17,7 @@ class memory_checker : public sc_core::sc_module,
   tlm::tlm_target_socket<> in;
   tlm::tlm_initiator_socket<> out;
 
-  explicit memory_checker(sc_core::sc_module_name name);
+  explicit memory_checker(const sc_core::sc_module_name& name);
 
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }

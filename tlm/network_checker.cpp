@@ -2,7 +2,7 @@
 
 namespace tributary {
 
-network_checker::network_checker(sc_core::sc_module_name name)
+network_checker::network_checker(const sc_core::sc_module_name& name)
     : sc_core::sc_module(name), in("in", *this), out("out", *this) {}
 
 void network_checker::violation(const std::string& what) {

@@ -15,7 +15,7 @@ class network_checker : public sc_core::sc_module, private network_receiver, pri
   network_target_socket in;
   network_initiator_socket out;
 
-  explicit network_checker(sc_core::sc_module_name name);
+  explicit network_checker(const sc_core::sc_module_name& name);
 
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
   [[nodiscard]] std::uint64_t begun() const { return begun_; }

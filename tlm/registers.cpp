@@ -21,7 +21,7 @@ std::string to_markdown(const register_map& map) {
   return page;
 }
 
-register_block::register_block(const char* socket_name, const register_map& map, sc_core::sc_time access_time,
+register_block::register_block(const char* socket_name, const register_map& map, const sc_core::sc_time& access_time,
                                std::function<void(unsigned, std::uint64_t)> written)
     : socket(socket_name),
       map_(map),

@@ -43,7 +43,7 @@ class register_block {
   tlm_utils::simple_target_socket<register_block, 64> socket;
 
   /// `access_time` is what each b_transport adds to its annotated delay. `written` runs after an accepted write.
-  register_block(const char* socket_name, const register_map& map, sc_core::sc_time access_time,
+  register_block(const char* socket_name, const register_map& map, const sc_core::sc_time& access_time,
                  std::function<void(unsigned index, std::uint64_t value)> written);
 
   [[nodiscard]] std::uint64_t operator[](unsigned index) const { return values_[index]; }

@@ -22,7 +22,7 @@ struct traced_signal {
   std::string label;  ///< how a viewer's list shows it; empty: scope and name
 };
 
-class vcd_writer : public probe_sink {
+class vcd_writer final : public probe_sink {
  public:
   /// Opens `path` at simulated time `from` and attaches to every signal whose level is within `level`. Values the
   /// probes have now are dumped first. Throws std::runtime_error when the file cannot be written.

@@ -43,7 +43,7 @@ gpu_cluster::gpu_cluster(const sc_core::sc_module_name& name, const cluster_para
                                "",
                                "a chunk is due and the access link does not take it",
                                {}});
-  const auto spawn = [this](auto body, const char* process, const sc_core::sc_event& trigger) {
+  const auto spawn = [](auto body, const char* process, const sc_core::sc_event& trigger) {
     sc_core::sc_spawn_options options;
     options.spawn_method();
     options.dont_initialize();
