@@ -56,6 +56,11 @@ struct run_arguments {
   std::uint64_t seed = 0;
   bool seed_given = false;
   bool check_protocol = false;
+  bool critical_path = false;
+  bool whole_run = false;
+  bool no_timeline = false;
+  std::vector<std::string> signals;
+  std::vector<std::string> capture;
 };
 
 std::string utc_now() {
@@ -78,6 +83,7 @@ void prepare_folder(const std::string& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
       const bool ours = name == "manifest.json" || name == "results.json" || name == "waves.gtkw" ||
+                        name == "timeline.json" || name == "packets.pcapng" || name == "run.vcd" || name == "run.fst" ||
                         name.rfind("round_", 0) == 0 || name.rfind("states_", 0) == 0;
       if (!ours)
         throw config_error(fmt::format("{}: holds '{}', which no run wrote; choose another --out", folder, name));
@@ -97,6 +103,10 @@ int run_command(const common_arguments& common, const run_arguments& run, const 
   };
   assign("run.trace", run.trace);
   assign("run.fidelity", run.fidelity);
+  if (!run.signals.empty()) assign("run.signals", fmt::format("[\"{}\"]", fmt::join(run.signals, "\", \"")));
+  if (!run.capture.empty()) assign("run.capture", fmt::format("[\"{}\"]", fmt::join(run.capture, "\", \"")));
+  if (run.whole_run) assign("run.whole_run_waveform", "true");
+  if (run.no_timeline) assign("run.timeline", "false");
   if (run.rounds != 0) assign("run.rounds", std::to_string(run.rounds));
   if (run.seed_given) assign("run.seed", std::to_string(run.seed));
   const platform_spec spec = load_platform(common.config, load);
@@ -128,9 +138,13 @@ int run_command(const common_arguments& common, const run_arguments& run, const 
   }
   if (!common.quiet && !to_stdout) {
     std::cout << describe_run(spec, result);
+    if (run.critical_path) {
+      for (const round_result& round : result.rounds) std::cout << describe_critical_path(round);
+      std::cout << "\n";
+    }
     fmt::print("  wrote {}", folder);
     if (spec.trace != trace_level::none && !result.rounds.empty()) {
-      fmt::print(" (look at it: cd {} && gtkwave waves.gtkw)", folder);
+      fmt::print(" (look at it: tributary waves {})", folder);
     }
     fmt::print("\n");
   }
@@ -185,6 +199,39 @@ int presets_command(bool registers) {
   return done;
 }
 
+bool on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::stringstream folders(path == nullptr ? "" : path);
+  for (std::string each; std::getline(folders, each, ':');) {
+    if (access((each + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// Opens a run's waveform in GTKWave; with `fst`, packs its dumps with vcd2fst first.
+int waves_command(const std::string& folder, bool fst) {
+  if (!fs::exists(fs::path(folder) / "waves.gtkw")) {
+    throw config_error(fmt::format("{}: holds no waves.gtkw; give the folder of a traced run", folder));
+  }
+  fs::current_path(folder);
+  if (fst) {
+    if (!on_path("vcd2fst")) throw config_error("vcd2fst is not installed (Debian package gtkwave)");
+    for (const auto& entry : fs::directory_iterator(".")) {
+      if (entry.path().extension() != ".vcd") continue;
+      const std::string from = entry.path().filename().string();
+      const std::string to = entry.path().stem().string() + ".fst";
+      if (std::system(fmt::format("vcd2fst {} {} >/dev/null", from, to).c_str()) != 0) {
+        throw std::runtime_error("vcd2fst failed on " + from);
+      }
+      fmt::print("{}/{}\n", folder, to);
+    }
+    return done;
+  }
+  if (!on_path("gtkwave")) throw config_error("gtkwave is not installed (Debian package gtkwave)");
+  execlp("gtkwave", "gtkwave", "waves.gtkw", nullptr);
+  throw std::runtime_error("gtkwave could not be started");
+}
+
 int doctor_command() {
   bool healthy = true;
   const auto line = [&healthy](bool good, bool required, const std::string& text) {
@@ -201,14 +248,6 @@ int doctor_command() {
   } catch (const config_error& error) {
     line(false, true, fmt::format("presets: {}", error.what()));
   }
-  const auto on_path = [](const std::string& program) {
-    const char* path = std::getenv("PATH");
-    std::stringstream folders(path == nullptr ? "" : path);
-    for (std::string each; std::getline(folders, each, ':');) {
-      if (access((each + "/" + program).c_str(), X_OK) == 0) return true;
-    }
-    return false;
-  };
   line(on_path("gtkwave"), false, "gtkwave, to look at waveforms");
   line(on_path("vcd2fst"), false, "vcd2fst, to pack them");
   return healthy ? done : internal_error;
@@ -248,6 +287,24 @@ int dispatch(int argc, char** argv) {
       "GB'\n"
       "  tributary run configs/platforms/two_site.yaml --fidelity packet --trace packet --out /tmp/two");
 
+  run_app
+      ->add_option("--signals", run.signals, "trace only signals that match, e.g. 'tyo.*.occupancy'; may be repeated")
+      ->expected(1)
+      ->take_all();
+  run_app->add_option("--capture", run.capture, "write packets of matching links to packets.pcapng (packet fidelity)")
+      ->expected(1)
+      ->take_all();
+  run_app->add_flag("--whole-run", run.whole_run, "also write run.vcd, one waveform over all rounds");
+  run_app->add_flag("--no-timeline", run.no_timeline, "write no timeline.json");
+  run_app->add_flag("--critical-path", run.critical_path, "print the chain of events that set each round's length");
+
+  std::string waves_folder;
+  bool waves_fst = false;
+  CLI::App* waves_app = app.add_subcommand("waves", "open a run's waveform in GTKWave");
+  waves_app->add_option("DIR", waves_folder, "folder of a run")->required();
+  waves_app->add_flag("--fst", waves_fst, "instead pack the folder's dumps with vcd2fst");
+  waves_app->footer("Example:\n  tributary waves traces/out/nine_city");
+
   CLI::App* validate_app =
       app.add_subcommand("validate", "check a platform file and show what the planner makes of it");
   add_common(validate_app);
@@ -265,6 +322,7 @@ int dispatch(int argc, char** argv) {
   if (run_app->parsed()) return run_command(common, run, std::vector<std::string>(argv, argv + argc));
   if (validate_app->parsed()) return validate_command(common);
   if (presets_app->parsed()) return presets_command(registers);
+  if (waves_app->parsed()) return waves_command(waves_folder, waves_fst);
   if (doctor_app->parsed()) return doctor_command();
   return bad_input;
 }

@@ -73,6 +73,15 @@ json results_json(const platform_spec& spec, const run_result& result) {
                          {"queueing_s", seconds(parts.queueing)},
                          {"control_s", seconds(parts.control)}};
     each["predicted_s"] = seconds(round.predicted);
+    json path = json::array();
+    for (const path_span& span : round.critical_path) {
+      path.push_back({{"what", span.what},
+                      {"where", span.where},
+                      {"start_s", seconds(span.from)},
+                      {"duration_s", seconds(span.to - span.from)},
+                      {"part", fmt::format("{}_s", to_string(span.part))}});
+    }
+    each["critical_path"] = path;
     each["last_site"] = spec.sites[round.last_site].name;
     json rates = json::array();
     for (std::size_t g = 0; g < round.rates.size(); ++g) {
@@ -240,6 +249,10 @@ json resolved_configuration(const platform_spec& spec) {
   run["fidelity"] = spec.packet_fidelity ? "packet" : "burst";
   constexpr const char* levels[] = {"none", "round", "chunk", "packet"};
   run["trace"] = levels[static_cast<std::size_t>(spec.trace)];
+  if (!spec.traced_signals.empty()) run["signals"] = spec.traced_signals;
+  run["whole_run_waveform"] = spec.whole_run_waveform ? "true" : "false";
+  run["timeline"] = spec.timeline ? "true" : "false";
+  if (!spec.captured_links.empty()) run["capture"] = spec.captured_links;
   if (spec.round_timeout) run["round_timeout"] = time(*spec.round_timeout);
   run["epsilon"] = spec.epsilon;
   top["run"] = run;
@@ -351,6 +364,15 @@ std::string describe_run(const platform_spec& spec, const run_result& result) {
     text += "  FAILED checks\n" + failed;
   }
   return text;
+}
+
+std::string describe_critical_path(const round_result& round) {
+  std::vector<std::vector<std::string>> rows{{"after", "for", "what", "where"}};
+  for (const path_span& span : round.critical_path) {
+    rows.push_back({fmt::format("{:.6f} s", seconds(span.from - round.opened)),
+                    format_seconds(seconds(span.to - span.from)), span.what, span.where});
+  }
+  return fmt::format("\n  what set the length of round {}\n\n{}", round.index, render_table(rows));
 }
 
 void write_whole_file(const std::string& path, const std::string& text) {

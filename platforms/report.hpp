@@ -25,6 +25,9 @@ namespace tributary {
 /// The table of rounds, with totals, what limits the pace, agreement and checks below it.
 [[nodiscard]] std::string describe_run(const platform_spec& spec, const run_result& result);
 
+/// The chain of spans that set the round's length, as a table.
+[[nodiscard]] std::string describe_critical_path(const round_result& round);
+
 /// Writes text to a temporary name beside `path` and renames it. Throws std::runtime_error.
 void write_whole_file(const std::string& path, const std::string& text);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -28,8 +30,10 @@ struct simulation::site_modules : sc_core::sc_module {
         cluster("cluster", cluster_with, pool),
         aggregator("aggregator", aggregator_with, pool),
         memory("memory", memory_with),
-        access("access", {{{site.access_up, site.access_latency}, {site.access_down, site.access_latency}}}),
-        ports("ports", {{{site.aggregator.ports, site.access_latency}, {site.aggregator.ports, site.access_latency}}}) {
+        access("access", {{{site.access_up, site.access_latency, site.name + " access up"},
+                           {site.access_down, site.access_latency, site.name + " access down"}}}),
+        ports("ports", {{{site.aggregator.ports, site.access_latency, site.name + " ports"},
+                         {site.aggregator.ports, site.access_latency, site.name + " ports back"}}}) {
     cluster.interrupt(cluster_interrupt);
     aggregator.interrupt(aggregator_interrupt);
   }
@@ -114,6 +118,7 @@ void simulation::build() {
     aggregator.ingress_buffer_bytes = site.aggregator.ingress_buffer_bytes;
     aggregator.egress_chunks = site.aggregator.egress_chunks;
     aggregator.split_into_packets = spec_.packet_fidelity;
+    aggregator.rate_window = std::max<picoseconds>(1, plans_.front().predicted / 200);
     aggregator.format = spec_.format;
     aggregator.values = spec_.values;
     aggregator.register_access_time = access_time;
@@ -137,15 +142,15 @@ void simulation::build() {
     router.forwarding_latency = spec_.routers[r].forwarding_latency;
     router.queue_bytes = spec_.routers[r].queue_bytes;
     router.register_access_time = access_time;
-    routers_.push_back(
-        std::make_unique<multicast_router>(("router_" + spec_.routers[r].identifier).c_str(), router, pool_));
+    routers_.push_back(std::make_unique<multicast_router>(spec_.routers[r].identifier.c_str(), router, pool_));
   }
 
   for (std::size_t l = 0; l < spec_.links.size(); ++l) {
     const link_spec& link = spec_.links[l];
     links_.push_back(std::make_unique<long_haul_link>(
         link.identifier.c_str(),
-        std::array<link_direction_parameters, 2>{{{link.rate_ab, link.latency_ab}, {link.rate_ba, link.latency_ba}}}));
+        std::array<link_direction_parameters, 2>{{{link.rate_ab, link.latency_ab, direction_label(link, true)},
+                                                  {link.rate_ba, link.latency_ba, direction_label(link, false)}}}));
     multicast_router& a = *routers_[link.a];
     multicast_router& b = *routers_[link.b];
     connect(*a.out[link_port_a_[l]], links_[l]->in[0]);
@@ -287,18 +292,127 @@ std::vector<wave_group> simulation::wave_groups() {
   return groups;
 }
 
+bool simulation::traced(const traced_signal& signal) const {
+  if (spec_.traced_signals.empty()) return true;
+  const std::string name = full_name(signal);
+  return std::any_of(spec_.traced_signals.begin(), spec_.traced_signals.end(),
+                     [&name](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+}
+
 std::vector<traced_signal> simulation::signals() {
   std::vector<traced_signal> all;
   std::set<const probe*> seen;
   for (const wave_group& group : wave_groups()) {
     for (const traced_signal& signal : group.signals) {
-      if (seen.insert(signal.source).second) all.push_back(signal);
+      if (seen.insert(signal.source).second && traced(signal)) all.push_back(signal);
     }
   }
   return all;
 }
 
+/// The modules and links the critical path went through, in its order.
+wave_group simulation::critical_group(const round_result& result, const std::vector<wave_group>& groups) const {
+  wave_group critical{fmt::format("critical path of round {}", result.index), true, {}};
+  std::set<const probe*> added;
+  const auto add = [&](const std::string& module, const std::vector<std::string>& names) {
+    for (const wave_group& group : groups) {
+      for (const traced_signal& signal : group.signals) {
+        std::string scope;
+        for (const std::string& each : signal.scope) scope += (scope.empty() ? "" : ".") + each;
+        const std::string& name = signal.source->info().name;
+        if (scope != module || std::find(names.begin(), names.end(), name) == names.end()) continue;
+        if (!added.insert(signal.source).second) continue;
+        std::string label = scope + " " + name;
+        std::replace(label.begin(), label.end(), '.', ' ');  // a viewer shows what follows the last dot
+        critical.signals.push_back({signal.scope, signal.source, label});
+      }
+    }
+  };
+  add("executor", {"state"});
+  const unsigned source = sites_[result.last_site]->cluster.last_round().last_source;
+  add(spec_.sites[source].identifier + ".cluster", {"state", "sent"});
+  for (const path_span& span : result.critical_path) {
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      for (const bool forward : {true, false}) {
+        if (span.where != direction_label(spec_.links[l], forward)) continue;
+        const std::string suffix = forward ? "forward" : "backward";
+        add("backbone." + spec_.links[l].identifier, {"busy_" + suffix, "stall_" + suffix});
+      }
+    }
+  }
+  const std::string& last = spec_.sites[result.last_site].identifier;
+  add(last + ".aggregator", {"state", "occupancy", "rate", "memory_stall"});
+  add(last + ".cluster", {"received", "state"});
+  return critical;
+}
+
+void simulation::open_traces() {
+  if (options_.folder.empty()) return;
+  if (!spec_.captured_links.empty()) {
+    std::vector<std::string> interfaces;
+    const auto captured = [this](const std::string& name) {
+      return std::any_of(spec_.captured_links.begin(), spec_.captured_links.end(),
+                         [&name](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+    };
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+      const link_spec& link = spec_.links[l];
+      if (!captured(link.name)) continue;
+      const auto first = static_cast<unsigned>(interfaces.size());
+      interfaces.push_back(direction_label(link, true));
+      interfaces.push_back(direction_label(link, false));
+      links_[l]->tap = [this, first](unsigned direction, picoseconds start, const burst_content& sent) {
+        if (capture_ != nullptr) capture_->packet(first + direction, start, sent);
+      };
+    }
+    if (interfaces.empty()) throw config_error(fmt::format("{}: run.capture matches no link", spec_.name));
+    capture_ = std::make_unique<pcapng_writer>(options_.folder + "/packets.pcapng", interfaces);
+  }
+  if (spec_.trace == trace_level::none) return;
+  if (spec_.whole_run_waveform) {
+    whole_run_ = std::make_unique<vcd_writer>(options_.folder + "/run.vcd", spec_.name + " whole run", signals(),
+                                              spec_.trace, 0);
+  }
+  if (!spec_.timeline) return;
+  picoseconds expected = 0;
+  for (unsigned r = 0; r < rounds_; ++r) expected += plans_[r % plans_.size()].predicted;
+  std::vector<std::string> names;
+  for (const site_spec& site : spec_.sites) names.push_back(site.name);
+  timeline_ = std::make_unique<timeline_writer>(options_.folder + "/timeline.json", names, expected / 2000);
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const auto follow = [&](model& module, const char* probe_name, const std::string& track) {
+      for (probe& each : module.probes()) {
+        if (each.info().name == probe_name && each.info().level <= spec_.trace)
+          timeline_->follow(each, names[s], track);
+      }
+    };
+    follow(sites_[s]->cluster, "state", "cluster");
+    follow(sites_[s]->aggregator, "state", "aggregator");
+    follow(sites_[s]->aggregator, "memory_stall", "memory stalls");
+    follow(sites_[s]->aggregator, "occupancy", "occupancy");
+    if (spec_.trace >= trace_level::chunk) {
+      sites_[s]->cluster.listener = timeline_.get();
+      sites_[s]->aggregator.listener = timeline_.get();
+    }
+  }
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    const link_spec& link = spec_.links[l];
+    for (probe& each : links_[l]->probes()) {
+      if (each.info().name.rfind("busy_", 0) != 0 || each.info().level > spec_.trace) continue;
+      const bool forward = each.info().name == "busy_forward";
+      timeline_->follow(each, "backbone", direction_label(link, forward));
+    }
+  }
+}
+
+void simulation::close_traces() {
+  const picoseconds now = sc_core::sc_time_stamp().value();
+  if (timeline_ != nullptr) timeline_->close(now);
+  if (whole_run_ != nullptr) whole_run_->close(now);
+  if (capture_ != nullptr) capture_->close();
+}
+
 void simulation::open_round(const round_times& times) {
+  if (timeline_ != nullptr) timeline_->begin_round(static_cast<std::uint32_t>(model_.chunks()));
   before_round_.clear();
   for (const auto& site : sites_) before_round_.push_back(site->aggregator.counters());
   if (!options_.folder.empty() && spec_.trace != trace_level::none) {
@@ -306,6 +420,12 @@ void simulation::open_round(const round_times& times) {
                                         fmt::format("{} round {}", spec_.name, times.index), signals(), spec_.trace,
                                         times.opened);
   }
+}
+
+std::string simulation::direction_label(const link_spec& link, bool forward) const {
+  const std::size_t number = link.name.find('#');
+  return spec_.routers[forward ? link.a : link.b].name + " > " + spec_.routers[forward ? link.b : link.a].name +
+         (number == std::string::npos ? "" : " " + link.name.substr(number));
 }
 
 const char* to_string(path_part part) {
@@ -433,8 +553,27 @@ void simulation::close_round(const round_times& times) {
     vcd_->close(times.closed);
     vcd_.reset();
     if (times.index == 0) {
-      write_gtkw(options_.folder, "round_000.vcd", wave_groups(), spec_.trace, times.opened, times.closed);
+      std::vector<wave_group> groups = wave_groups();
+      for (wave_group& group : groups) {
+        group.signals.erase(std::remove_if(group.signals.begin(), group.signals.end(),
+                                           [this](const traced_signal& signal) { return !traced(signal); }),
+                            group.signals.end());
+      }
+      groups.insert(groups.begin() + 1, critical_group(result, groups));
+      // Markers A, B, C, ... where the parts of the critical path begin.
+      std::vector<wave_marker> markers;
+      for (const path_span& span : result.critical_path) {
+        if (span.to - span.from > (times.closed - times.opened) / 100) markers.push_back({span.from, span.what});
+      }
+      write_gtkw(options_.folder, "round_000.vcd", groups, markers, spec_.trace, times.opened, times.closed);
     }
+  }
+  if (timeline_ != nullptr) {
+    std::vector<timeline_span> path;
+    for (const path_span& span : result.critical_path) {
+      path.push_back({span.what, to_string(span.part), span.where, span.from, span.to});
+    }
+    timeline_->end_round(times.index, times.opened, times.closed, path);
   }
   results_.push_back(std::move(result));
   if (options_.on_round) options_.on_round(results_.back());
@@ -551,6 +690,7 @@ void simulation::diagnose(run_result& result) const {
 }
 
 run_result simulation::run() {
+  open_traces();
   const auto before = std::chrono::steady_clock::now();
   if (options_.on_progress) {
     picoseconds expected = 0;
@@ -568,6 +708,7 @@ run_result simulation::run() {
   run_result result;
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   vcd_.reset();  // a round that did not end leaves no half-written waveform
+  close_traces();
   collect(result);
   result.checks = audit(audit_input(result));
   if (result.outcome != schedule_executor::outcome::finished) diagnose(result);

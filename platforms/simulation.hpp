@@ -18,6 +18,8 @@
 #include "tlm/memory_checker.hpp"
 #include "tlm/network_checker.hpp"
 #include "traces/gtkw_writer.hpp"
+#include "traces/pcapng_writer.hpp"
+#include "traces/timeline.hpp"
 
 namespace tributary {
 
@@ -146,6 +148,11 @@ class simulation {
   [[nodiscard]] run_audit audit_input(const run_result& result) const;
   void diagnose(run_result& result) const;
   [[nodiscard]] std::vector<traced_signal> signals();
+  [[nodiscard]] std::string direction_label(const link_spec& link, bool forward) const;
+  [[nodiscard]] bool traced(const traced_signal& signal) const;
+  [[nodiscard]] wave_group critical_group(const round_result& result, const std::vector<wave_group>& groups) const;
+  void open_traces();
+  void close_traces();
 
   platform_spec spec_;
   run_options options_;
@@ -164,6 +171,9 @@ class simulation {
   std::vector<unsigned> link_port_b_;
   std::vector<unsigned> site_port_;
   std::unique_ptr<vcd_writer> vcd_;
+  std::unique_ptr<vcd_writer> whole_run_;
+  std::unique_ptr<timeline_writer> timeline_;
+  std::unique_ptr<pcapng_writer> capture_;
   std::vector<round_result> results_;
   std::vector<aggregator_counters> before_round_;
   std::vector<picoseconds> active_;  ///< per site: time from round start to its done

@@ -183,7 +183,7 @@ class platform_loader {
   unsigned add_router(const std::string& name, const config_map& from) {
     router_spec router;
     router.name = name;
-    router.identifier = ids_.make(name);
+    router.identifier = ids_.make("router_" + name);
     router.forwarding_latency = from.quantity("forwarding_latency", dim::time, 500'000, true);
     router.queue_bytes = from.quantity("queue", dim::bytes, 64 << 20);
     const auto number = static_cast<unsigned>(spec_.routers.size());
@@ -400,6 +400,18 @@ class platform_loader {
                   : trace == "round" ? trace_level::round
                   : trace == "chunk" ? trace_level::chunk
                                      : trace_level::packet;
+    for (const located_node& glob : run.list("signals"))
+      spec_.traced_signals.push_back(scalar_text(glob, "run.signals"));
+    spec_.whole_run_waveform = run.boolean("whole_run_waveform", false);
+    spec_.timeline = run.boolean("timeline", true);
+    for (const located_node& glob : run.list("capture"))
+      spec_.captured_links.push_back(scalar_text(glob, "run.capture"));
+    if (!spec_.captured_links.empty() && !spec_.packet_fidelity) {
+      throw run.need("capture").error("run.capture: packets are there to capture at packet fidelity only");
+    }
+    if (!spec_.captured_links.empty() && spec_.format.header_bytes != 52) {
+      throw run.need("capture").error("run.capture: the capture writes headers of 52 B; set wire.headers to that");
+    }
     if (run.has("round_timeout")) spec_.round_timeout = run.quantity("round_timeout", dim::time, std::nullopt);
     spec_.epsilon = run.number("epsilon", 0, 1, 1e-6);
     run.refuse_unknown_keys();

@@ -111,6 +111,10 @@ struct platform_spec {
   std::uint64_t seed = 1;
   bool packet_fidelity = false;
   trace_level trace = trace_level::chunk;
+  std::vector<std::string> traced_signals;   ///< globs over site.module.signal; empty: all
+  bool whole_run_waveform = false;           ///< run.vcd beside the waveform of each round
+  bool timeline = true;                      ///< timeline.json
+  std::vector<std::string> captured_links;   ///< globs over link names: packets.pcapng (packet fidelity)
   std::optional<picoseconds> round_timeout;  ///< simulated; default from the prediction
   double epsilon = 1e-6;                     ///< agreement aimed at, for consensus figures
   std::vector<std::string> warnings;

@@ -25,6 +25,16 @@ run_result run(const platform_spec& spec) {
 void expect_sound(const run_result& result) {
   EXPECT_EQ(result.outcome, schedule_executor::outcome::finished) << result.complaint;
   for (const check_result& check : result.checks) EXPECT_TRUE(check.pass) << check.name << ": " << check.detail;
+  for (const round_result& round : result.rounds) {
+    ASSERT_FALSE(round.critical_path.empty());
+    picoseconds at = round.opened;
+    for (const path_span& span : round.critical_path) {
+      EXPECT_EQ(span.from, at) << "the critical path has no gap: " << span.what << " at " << span.where;
+      EXPECT_GT(span.to, span.from);
+      at = span.to;
+    }
+    EXPECT_EQ(at, round.closed) << "the critical path is as long as the round";
+  }
 }
 
 picoseconds duration(const round_result& round) { return round.closed - round.opened; }

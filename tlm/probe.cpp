@@ -1,19 +1,28 @@
 #include "tlm/probe.hpp"
 
+#include <algorithm>
 #include <systemc>
 
 namespace tributary {
 
 void probe::set(std::uint64_t value) {
   value_ = value;
-  if (sink_ == nullptr) return;
+  if (listeners_.empty()) return;
   const picoseconds now = sc_core::sc_time_stamp().value();
-  sink_->changed(*this, now, now, value);
+  for (const listener& each : listeners_) each.sink->changed(each.id, now, now, value);
 }
 
 void probe::set_at(picoseconds when, std::uint64_t value) {
   value_ = value;
-  if (sink_ != nullptr) sink_->changed(*this, sc_core::sc_time_stamp().value(), when, value);
+  if (listeners_.empty()) return;
+  const picoseconds now = sc_core::sc_time_stamp().value();
+  for (const listener& each : listeners_) each.sink->changed(each.id, now, when, value);
+}
+
+void probe::detach(const probe_sink& sink) {
+  listeners_.erase(std::remove_if(listeners_.begin(), listeners_.end(),
+                                  [&sink](const listener& each) { return each.sink == &sink; }),
+                   listeners_.end());
 }
 
 }  // namespace tributary

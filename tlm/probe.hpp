@@ -30,12 +30,10 @@ struct probe_info {
   std::vector<std::string> states;  ///< for probe_kind::state, by value
 };
 
-class probe;
-
 class probe_sink {
  public:
-  /// `source` has the value `value` from `when` on, announced at simulated time `now`; when >= now.
-  virtual void changed(const probe& source, picoseconds now, picoseconds when, std::uint64_t value) = 0;
+  /// The probe it numbered `id` has the value `value` from `when` on, announced at simulated time `now`; when >= now.
+  virtual void changed(unsigned id, picoseconds now, picoseconds when, std::uint64_t value) = 0;
 
  protected:
   ~probe_sink() = default;
@@ -50,18 +48,19 @@ class probe {
   [[nodiscard]] std::uint64_t value() const { return value_; }
   [[nodiscard]] const probe_info& info() const { return info_; }
 
-  void attach(probe_sink* sink, unsigned id) {
-    sink_ = sink;
-    id_ = id;
-  }
-  [[nodiscard]] unsigned id() const { return id_; }  ///< number the sink gave it
-  [[nodiscard]] bool attached() const { return sink_ != nullptr; }
+  /// The sink hears of every change from now on, with the number it gives the probe here.
+  void attach(probe_sink& sink, unsigned id) { listeners_.push_back({&sink, id}); }
+  void detach(const probe_sink& sink);
+  [[nodiscard]] bool attached() const { return !listeners_.empty(); }
 
  private:
+  struct listener {
+    probe_sink* sink;
+    unsigned id;
+  };
   probe_info info_;
-  probe_sink* sink_ = nullptr;
+  std::vector<listener> listeners_;
   std::uint64_t value_ = 0;
-  unsigned id_ = 0;
 };
 
 }  // namespace tributary

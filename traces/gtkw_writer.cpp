@@ -50,15 +50,6 @@ colour colour_of(const probe_info& info) {
   return colour::normal;
 }
 
-std::string full_name(const traced_signal& signal) {
-  std::string name;
-  for (const std::string& scope : signal.scope) name += scope + ".";
-  name += signal.source->info().name;
-  const unsigned width = vcd_writer::width_of(signal.source->info());
-  if (width > 1) name += "[" + std::to_string(width - 1) + ":0]";
-  return name;
-}
-
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
@@ -68,16 +59,28 @@ void write_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+std::string full_name(const traced_signal& signal) {
+  std::string name;
+  for (const std::string& scope : signal.scope) name += scope + ".";
+  return name + signal.source->info().name;
+}
+
 void write_gtkw(const std::string& folder, const std::string& vcd_name, const std::vector<wave_group>& groups,
-                trace_level level, picoseconds from, picoseconds to) {
+                const std::vector<wave_marker>& markers, trace_level level, picoseconds from, picoseconds to) {
   // GTKWave draws 200 pixels in 2^-zoom time units; the wave area of the window below is about 1300 pixels wide.
   const double zoom = -std::log2(std::max(1.0, static_cast<double>(to - from)) * 200.0 / 1300.0);
   std::string save = "[*] Tributary waveforms: gtkwave waves.gtkw, from this folder\n";
   save += "[dumpfile] \"" + vcd_name + "\"\n[savefile] \"waves.gtkw\"\n[timestart] " + std::to_string(from) +
           "\n[size] 1600 1000\n[pos] 0 0\n";
-  char zoom_line[64];
-  std::snprintf(zoom_line, sizeof zoom_line, "*%.6f %llu\n", zoom, static_cast<unsigned long long>(from));
-  save += zoom_line;
+  char zoom_text[32];
+  std::snprintf(zoom_text, sizeof zoom_text, "*%.6f", zoom);
+  save += std::string(zoom_text) + " " + std::to_string(from);  // primary marker at the beginning
+  const std::size_t shown = std::min<std::size_t>(markers.size(), 26);
+  for (std::size_t m = 0; m < 26; ++m) save += m < shown ? " " + std::to_string(markers[m].when) : " -1";
+  save += "\n";
+  for (std::size_t m = 0; m < shown; ++m) {
+    save += std::string("[markername] ") + static_cast<char>('A' + m) + markers[m].label + "\n";
+  }
   save += "[sst_width] 180\n[signals_width] 260\n[sst_expanded] 0\n[sst_vpaned_height] 300\n";
 
   std::map<std::vector<std::string>, std::string> translations;  // states -> file
@@ -86,7 +89,8 @@ void write_gtkw(const std::string& folder, const std::string& vcd_name, const st
     for (const traced_signal& signal : group.signals) {
       const probe_info& info = signal.source->info();
       if (info.level > level) continue;
-      const std::string name = full_name(signal);
+      const unsigned width = vcd_writer::width_of(info);
+      const std::string name = full_name(signal) + (width > 1 ? "[" + std::to_string(width - 1) + ":0]" : "");
       const std::string label = signal.label.empty() ? signal.scope.back() + " " + info.name : signal.label;
       if (colour_of(info) != colour::normal) {
         body += "[color] " + std::to_string(static_cast<unsigned>(colour_of(info))) + "\n";

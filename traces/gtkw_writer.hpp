@@ -15,9 +15,18 @@ struct wave_group {
   std::vector<traced_signal> signals;
 };
 
+/// A named marker; the first 26 are shown, as A to Z.
+struct wave_marker {
+  picoseconds when = 0;
+  std::string label;
+};
+
+/// Name a signal has in the dump, without its range: site.module.signal.
+[[nodiscard]] std::string full_name(const traced_signal& signal);
+
 /// Writes `folder`/waves.gtkw for the dump `vcd_name` in the same folder, and a translate file for each state encoding
 /// (states_*.txt). The view spans [from, to]. Signals beyond `level` are left out. Throws std::runtime_error.
 void write_gtkw(const std::string& folder, const std::string& vcd_name, const std::vector<wave_group>& groups,
-                trace_level level, picoseconds from, picoseconds to);
+                const std::vector<wave_marker>& markers, trace_level level, picoseconds from, picoseconds to);
 
 }  // namespace tributary

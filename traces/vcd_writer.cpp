@@ -63,7 +63,7 @@ vcd_writer::vcd_writer(const std::string& path, const std::string& comment, cons
     each.code = code_of(i);
     each.width = width_of(each.source->info());
     each.written = each.source->value();
-    each.source->attach(this, static_cast<unsigned>(i));
+    each.source->attach(*this, static_cast<unsigned>(i));
     signals_.push_back(std::move(each));
   }
   header(comment, chosen);
@@ -108,7 +108,7 @@ void vcd_writer::dump_all() {
 }
 
 vcd_writer::~vcd_writer() {
-  for (signal& each : signals_) each.source->attach(nullptr, 0);
+  for (const signal& each : signals_) each.source->detach(*this);
   if (file_ != nullptr) {
     std::fclose(file_);
     std::remove(path_.c_str());
@@ -194,13 +194,13 @@ void vcd_writer::advance(picoseconds to) {
   }
 }
 
-void vcd_writer::changed(const probe& source, picoseconds now, picoseconds when, std::uint64_t value) {
+void vcd_writer::changed(unsigned id, picoseconds now, picoseconds when, std::uint64_t value) {
   advance(now);
   if (when > now) {
-    futures_.push_back({when, sequence_++, source.id(), value});
+    futures_.push_back({when, sequence_++, id, value});
     std::push_heap(futures_.begin(), futures_.end(), later);
   } else {
-    apply(source.id(), value);
+    apply(id, value);
   }
 }
 
@@ -216,7 +216,7 @@ void vcd_writer::close(picoseconds now) {
   const bool failed = std::ferror(file_) != 0;
   const bool unclosed = std::fclose(file_) != 0;
   file_ = nullptr;
-  for (signal& each : signals_) each.source->attach(nullptr, 0);
+  for (const signal& each : signals_) each.source->detach(*this);
   signals_.clear();
   if (failed || unclosed) {
     std::remove(path_.c_str());

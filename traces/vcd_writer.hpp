@@ -35,7 +35,7 @@ class vcd_writer final : public probe_sink {
   /// Detaches; a file not closed by close() is removed.
   ~vcd_writer();
 
-  void changed(const probe& source, picoseconds now, picoseconds when, std::uint64_t value) override;
+  void changed(unsigned id, picoseconds now, picoseconds when, std::uint64_t value) override;
   /// Writes what is due up to `now`, stamps `now` and closes. Changes beyond it are dropped. Throws std::runtime_error
   /// when the disk did not take the file.
   void close(picoseconds now);

@@ -19,7 +19,8 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
       parameters_(parameters),
       pool_(pool),
       work_("work"),
-      egress_event_("egress") {
+      egress_event_("egress"),
+      rate_(parameters.rate_window) {
   control.set(reg::id, parameters.id);
   state_probe_ = &add_probe({"state",
                              probe_kind::state,
@@ -41,6 +42,17 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
                                 "bytes",
                                 "payload bytes taken from the network in this round",
                                 {}});
+  contributors_probe_ = &add_probe(
+      {"contributors", probe_kind::set, trace_level::packet, "", "sites summed in the chunk merged last", {}});
+  slots_probe_ =
+      &add_probe({"slots", probe_kind::quantity, trace_level::packet, "slots", "slot table entries in use", {}});
+  group_probe_ = &add_probe({"group", probe_kind::count, trace_level::round, "", "group within the round", {}});
+  rate_probe_ = &add_probe({"rate",
+                            probe_kind::quantity,
+                            trace_level::round,
+                            "bits/s",
+                            "payload rate from the network, over windows of 1/200 of a round",
+                            {}});
   merged_probe_ =
       &add_probe({"merged", probe_kind::quantity, trace_level::chunk, "chunks", "chunks merged in this round", {}});
   const auto spawn = [](auto body, const char* process, const sc_core::sc_event& trigger) {
@@ -114,6 +126,9 @@ void fpga_aggregator::start() {
   control.set(reg::status, status_busy);
   state_ = state::armed;
   occupancy_probe_->set(0);
+  slots_probe_->set(0);
+  group_probe_->set(control[reg::group]);
+  rate_.start(now(), *rate_probe_);
   received_probe_->set(0);
   merged_probe_->set(0);
   show_state();
@@ -191,6 +206,7 @@ void fpga_aggregator::take(burst& taken) {
   part.arrived_bytes = content.offset_bytes + content.payload_bytes;
   counters_.payload_bytes_in += content.payload_bytes;
   received_this_round_ += content.payload_bytes;
+  rate_.add(now(), content.payload_bytes, *rate_probe_);
   if (part.arrived_bytes == record.bytes) received_probe_->set(received_this_round_);
   if (state_ == state::armed) {
     state_ = state::merging;
@@ -288,6 +304,7 @@ std::uint32_t fpga_aggregator::take_slot() {
   counters_.high_water_bytes = std::max(counters_.high_water_bytes, bytes);
   control.set(reg::high_water_bytes, high_water_this_round_);
   occupancy_probe_->set(bytes);
+  slots_probe_->set(slots_used_);
   return slot;
 }
 
@@ -390,6 +407,9 @@ void fpga_aggregator::stored(std::uint32_t index, burst& arrived) {
   part.stored_bytes += content.payload_bytes;
   if (part.stored_bytes == record.bytes) {
     record.complete |= site_bit(content.source);
+    if (listener != nullptr) {
+      listener->arrived(parameters_.id, content.source, content.chunk, arrived.head, arrived.tail);
+    }
     if (record.complete == others_) {
       note_last(record, arrived);
       ready(index);
@@ -411,6 +431,9 @@ void fpga_aggregator::stream_in(std::uint32_t index, burst& arrived) {
   part.stored_bytes += content.payload_bytes;
   if (part.stored_bytes == record.bytes) {
     record.complete |= site_bit(content.source);
+    if (listener != nullptr) {
+      listener->arrived(parameters_.id, content.source, content.chunk, arrived.head, arrived.tail);
+    }
     record.pending.push_back(stream);
     if (record.complete == others_) note_last(record, arrived);
     next_operation(index);
@@ -521,12 +544,15 @@ void fpga_aggregator::merge_operands_read(std::uint32_t index) {
 void fpga_aggregator::merged(std::uint32_t index) {
   chunk_record& record = records_[index];
   record.spent.memory += now() - record.ready_at;
+  if (listener != nullptr) listener->merged(parameters_.id, record.chunk, record.ready_at, now());
+  contributors_probe_->set(record.complete);
   if (record.story != nullptr) {
     burst::extend(*record.story, record.departed, "reading and adding", name(), now(), path_part::memory);
   }
   for (stream_part& part : record.streams) free_slot(part.slot);
   free_slot(record.slot);
   occupancy_probe_->set(occupancy_bytes());
+  slots_probe_->set(slots_used_);
 
   burst_content content;
   content.kind = burst_kind::aggregate;
@@ -627,6 +653,7 @@ void fpga_aggregator::egress_taken(burst_kind kind, bool last_of_chunk) {
 void fpga_aggregator::check_finished() {
   if ((control[reg::status] & status_busy) == 0 || merged_this_round_ < chunks_ || !egress_.empty()) return;
   control.set(reg::status, status_done);
+  rate_.stop(now(), *rate_probe_);
   state_ = state::done;
   show_state();
   interrupt.write(true);

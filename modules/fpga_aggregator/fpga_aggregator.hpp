@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "modules/fpga_aggregator/memory_port.hpp"
+#include "tlm/chunk_events.hpp"
 #include "tlm/element_format.hpp"
 #include "tlm/model.hpp"
 #include "tlm/network.hpp"
+#include "tlm/rate_meter.hpp"
 #include "tlm/register_maps.hpp"
 #include "tlm/timed_queue.hpp"
 
@@ -34,7 +36,8 @@ struct aggregator_parameters {
   picoseconds adder_latency = 0;  ///< through the adder tree, after the last operand is read
   std::uint64_t ingress_buffer_bytes = 32 << 20;
   unsigned egress_chunks = 2;
-  bool split_into_packets = false;  ///< packet fidelity: merged chunks leave packet by packet
+  picoseconds rate_window = 1'000'000'000;  ///< of the rate probe
+  bool split_into_packets = false;          ///< packet fidelity: merged chunks leave packet by packet
   wire_format format;
   value_format values = value_format::synthetic;
   sc_core::sc_time register_access_time;
@@ -68,6 +71,8 @@ class fpga_aggregator : public model, private network_receiver, private network_
   sc_core::sc_out<bool> interrupt;  ///< high from done or error until CONTROL = clear
 
   fpga_aggregator(const sc_core::sc_module_name& name, const aggregator_parameters& parameters, burst_pool& pool);
+
+  chunk_listener* listener = nullptr;  ///< hears of arrivals and merges
 
   [[nodiscard]] const aggregator_parameters& parameters() const { return parameters_; }
   [[nodiscard]] aggregator_counters counters() const;  ///< stalls under way included
@@ -210,6 +215,11 @@ class fpga_aggregator : public model, private network_receiver, private network_
   probe* stall_probe_;
   probe* received_probe_;
   probe* merged_probe_;
+  probe* contributors_probe_;
+  probe* slots_probe_;
+  probe* group_probe_;
+  probe* rate_probe_;
+  rate_meter rate_;
   std::uint64_t received_this_round_ = 0;
 };
 

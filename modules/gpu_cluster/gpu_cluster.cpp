@@ -213,6 +213,7 @@ void gpu_cluster::after_send(std::uint64_t bytes) {
   next_offset_ += static_cast<std::uint32_t>(bytes);
   if (next_offset_ >= size_of(next_chunk_)) {
     next_offset_ = 0;
+    if (listener != nullptr) listener->departed(parameters_.id, next_chunk_, chunk_departed_, line_ready_);
     ++next_chunk_;
     control.add(reg::sent_chunks, 1);
     sent_probe_->set(round_.payload_bytes_sent);

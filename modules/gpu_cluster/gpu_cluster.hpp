@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "modules/gpu_cluster/update_values.hpp"
+#include "tlm/chunk_events.hpp"
 #include "tlm/model.hpp"
 #include "tlm/network.hpp"
 #include "tlm/register_maps.hpp"
@@ -61,6 +62,8 @@ class gpu_cluster : public model, private network_receiver, private network_send
   gpu_cluster(const sc_core::sc_module_name& name, const cluster_parameters& parameters, burst_pool& pool);
 
   [[nodiscard]] const cluster_round& last_round() const { return round_; }
+  chunk_listener* listener = nullptr;  ///< hears of departures
+
   /// Merged chunks, over all rounds, that did not hold each other member exactly once.
   [[nodiscard]] std::uint64_t coverage_errors() const { return coverage_errors_; }
   [[nodiscard]] std::uint64_t elements_compared() const { return elements_compared_; }

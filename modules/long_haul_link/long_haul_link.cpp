@@ -13,8 +13,11 @@ long_haul_link::long_haul_link(const sc_core::sc_module_name& name,
   for (unsigned d = 0; d < 2; ++d) {
     direction_state& direction = directions_[d];
     direction.parameters = directions[d];
+    if (direction.parameters.label.empty()) direction.parameters.label = this->name();
     const std::string suffix = d == 0 ? "_forward" : "_backward";
     direction.busy = &add_probe({"busy" + suffix, probe_kind::flag, trace_level::chunk, "", "sending a burst", {}});
+    direction.stall = &add_probe(
+        {"stall" + suffix, probe_kind::flag, trace_level::chunk, "", "the far end does not take what has arrived", {}});
     direction.bytes_sent = &add_probe({"wire_bytes" + suffix,
                                        probe_kind::quantity,
                                        trace_level::packet,
@@ -41,13 +44,14 @@ tlm::tlm_sync_enum long_haul_link::receive(unsigned d, burst& incoming, tlm::tlm
     direction.waiting_in = &incoming;
     return tlm::TLM_ACCEPTED;
   }
-  transmit(direction, incoming, now() + t.value());
+  transmit(d, incoming, now() + t.value());
   phase = tlm::END_REQ;
   t = until(direction.sending_until);
   return tlm::TLM_UPDATED;
 }
 
-void long_haul_link::transmit(direction_state& direction, burst& taken, picoseconds start) {
+void long_haul_link::transmit(unsigned direction_number, burst& taken, picoseconds start) {
+  direction_state& direction = directions_[direction_number];
   const burst_content& content = taken.content();
   const bits_per_s rate = direction.parameters.rate;
   const picoseconds first_packet = transfer_time(content.first_packet_wire_bytes, rate);
@@ -61,9 +65,10 @@ void long_haul_link::transmit(direction_state& direction, burst& taken, picoseco
   taken.spent.queueing += tail - alone;
   taken.spent.propagation += direction.parameters.propagation;
   if (taken.story != nullptr) {
-    taken.note("sending", name(), alone, path_part::serialization);
-    taken.note("waiting for the line", name(), tail, path_part::queueing);
-    taken.note("propagation", name(), tail + direction.parameters.propagation, path_part::propagation);
+    const char* where = direction.parameters.label.c_str();
+    taken.note("sending", where, alone, path_part::serialization);
+    taken.note("waiting for the line", where, tail, path_part::queueing);
+    taken.note("propagation", where, tail + direction.parameters.propagation, path_part::propagation);
   }
   taken.head = taken.arrival_head = start + first_packet + direction.parameters.propagation;
   taken.tail = taken.arrival_tail = tail + direction.parameters.propagation;
@@ -80,6 +85,8 @@ void long_haul_link::transmit(direction_state& direction, burst& taken, picoseco
   direction.bytes_in_flight->set_at(start, counters.wire_bytes_in - counters.wire_bytes_out);
   direction.busy->set_at(direction.sending_until, 0);
 
+  if (tap) tap(direction_number, start, content);
+
   direction.in_flight.push(&taken);
   if (direction.in_flight.size() == 1) arm(direction);
 }
@@ -92,13 +99,17 @@ void long_haul_link::deliver(unsigned d) {
   direction_state& direction = directions_[d];
   if (direction.in_flight.empty() || direction.blocked) return;
   burst& arriving = *direction.in_flight.front();
-  if (arriving.head < now()) arriving.hold_until(now(), name());  // held back by the far end
+  if (arriving.head < now())
+    arriving.hold_until(now(), direction.parameters.label.c_str());  // held back by the far end
   const std::uint64_t payload_bytes = arriving.content().payload_bytes;
   const std::uint64_t wire_bytes = arriving.content().wire_bytes;
   sc_core::sc_time t = sc_core::SC_ZERO_TIME;
   direction.blocked = true;  // a far end that answers by nb_transport_bw inside the call finds us waiting
   direction.blocked_since = now();
-  if (!out[d].begin(arriving, t)) return;
+  if (!out[d].begin(arriving, t)) {
+    direction.stall->set(1);
+    return;
+  }
   direction.blocked = false;
   direction.far_end_ready = now() + t.value();
   finish_delivery(direction, payload_bytes, wire_bytes);
@@ -109,6 +120,7 @@ tlm::tlm_sync_enum long_haul_link::sent(unsigned d, burst& outgoing, tlm::tlm_ph
   const std::uint64_t payload_bytes = outgoing.content().payload_bytes;
   const std::uint64_t wire_bytes = outgoing.content().wire_bytes;
   direction.blocked = false;
+  direction.stall->set(0);
   direction.counters.blocked += now() - direction.blocked_since;
   direction.far_end_ready = now() + t.value();
   finish_delivery(direction, payload_bytes, wire_bytes);
@@ -117,8 +129,8 @@ tlm::tlm_sync_enum long_haul_link::sent(unsigned d, burst& outgoing, tlm::tlm_ph
     tlm::tlm_phase end = tlm::END_REQ;
     sc_core::sc_time ready = until(start + transfer_time(waiting->content().wire_bytes, direction.parameters.rate));
     in[d]->nb_transport_bw(*waiting, end, ready);
-    waiting->hold_until(start, name());
-    transmit(direction, *waiting, start);
+    waiting->hold_until(start, direction.parameters.label.c_str());
+    transmit(d, *waiting, start);
   }
   return tlm::TLM_ACCEPTED;
 }

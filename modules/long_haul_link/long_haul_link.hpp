@@ -9,6 +9,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <string>
 
 #include "tlm/model.hpp"
 #include "tlm/network.hpp"
@@ -22,6 +24,7 @@ inline constexpr double fibre_ps_per_km = 4.9e6;
 struct link_direction_parameters {
   bits_per_s rate = 0;  ///< bits a second on the wire; > 0
   picoseconds propagation = 0;
+  std::string label = {};  ///< how stories name it ("sin > fra"); empty: the module's name
 };
 
 struct link_direction_counters {
@@ -44,6 +47,9 @@ class long_haul_link : public model, private network_receiver, private network_s
 
   long_haul_link(const sc_core::sc_module_name& name, const std::array<link_direction_parameters, 2>& directions);
 
+  /// Called for every burst as it begins to leave, with the direction and the time; packet captures hang here.
+  std::function<void(unsigned direction, picoseconds start, const burst_content& sent)> tap;
+
   [[nodiscard]] const link_direction_parameters& parameters(unsigned direction) const {
     return directions_[direction].parameters;
   }
@@ -64,13 +70,14 @@ class long_haul_link : public model, private network_receiver, private network_s
     picoseconds far_end_ready = 0;
     sc_core::sc_event deliver;
     probe* busy = nullptr;
+    probe* stall = nullptr;
     probe* bytes_sent = nullptr;
     probe* bytes_in_flight = nullptr;
   };
 
   tlm::tlm_sync_enum receive(unsigned direction, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
   tlm::tlm_sync_enum sent(unsigned direction, burst& outgoing, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
-  void transmit(direction_state& direction, burst& taken, picoseconds start);
+  void transmit(unsigned direction_number, burst& taken, picoseconds start);
   void deliver(unsigned direction);
   void finish_delivery(direction_state& direction, std::uint64_t payload_bytes, std::uint64_t wire_bytes);
   void arm(direction_state& direction);
