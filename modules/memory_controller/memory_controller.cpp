@@ -40,6 +40,37 @@ tlm::tlm_response_status memory_controller::check(const tlm::tlm_generic_payload
   return tlm::TLM_OK_RESPONSE;
 }
 
+/// `from_stripes` bytes on every channel, and `rest` more that begin `rest_first` into a stripe.
+picoseconds memory_controller::serve_channel_by_channel(picoseconds when, std::uint64_t from_stripes,
+                                                        std::uint64_t rest_first, std::uint64_t rest) {
+  const std::uint64_t unit = parameters_.interleave_bytes;
+  const std::uint64_t stripe = unit * parameters_.channels;
+  const picoseconds stripes_time = transfer_time(from_stripes, parameters_.channel_rate);
+  picoseconds complete = when;
+  for (picoseconds& free : channel_free_) free = std::max(free, all_free_from_);
+  for (unsigned c = 0; c < parameters_.channels; ++c) {
+    picoseconds service = stripes_time;
+    if (rest != 0) {
+      // [rest_first, rest_first + rest) may wrap round the stripe once.
+      const std::uint64_t low = c * unit;
+      const auto overlap = [&](std::uint64_t first, std::uint64_t last) {
+        const std::uint64_t from = std::max(low, first);
+        const std::uint64_t to = std::min(low + unit, last);
+        return to > from ? to - from : 0;
+      };
+      const std::uint64_t end = rest_first + rest;
+      const std::uint64_t bytes = overlap(rest_first, end) + (end > stripe ? overlap(0, end - stripe) : 0);
+      service = transfer_time(from_stripes + bytes, parameters_.channel_rate);
+    }
+    if (service == 0) continue;
+    channel_free_[c] = std::max(channel_free_[c], when) + service;
+    counters_.busy += service;
+    complete = std::max(complete, channel_free_[c]);
+  }
+  latest_free_ = *std::max_element(channel_free_.begin(), channel_free_.end());
+  return complete;
+}
+
 /// Books the access on its channels from `when` on and does it. Returns when it is complete.
 picoseconds memory_controller::serve(tlm::tlm_generic_payload& access, picoseconds when) {
   const tlm::tlm_response_status status = check(access);
@@ -59,24 +90,12 @@ picoseconds memory_controller::serve(tlm::tlm_generic_payload& access, picosecon
   const std::uint64_t rest_first = (access.get_address() + whole_stripes * stripe) % stripe;
   const picoseconds stripes_time = transfer_time(whole_stripes * unit, parameters_.channel_rate);
   picoseconds complete = when;
-  for (unsigned c = 0; c < parameters_.channels; ++c) {
-    picoseconds service = stripes_time;
-    if (rest != 0) {
-      // [rest_first, rest_first + rest) may wrap round the stripe once.
-      const std::uint64_t low = c * unit;
-      const auto overlap = [&](std::uint64_t first, std::uint64_t last) {
-        const std::uint64_t from = std::max(low, first);
-        const std::uint64_t to = std::min(low + unit, last);
-        return to > from ? to - from : 0;
-      };
-      const std::uint64_t end = rest_first + rest;
-      const std::uint64_t bytes = overlap(rest_first, end) + (end > stripe ? overlap(0, end - stripe) : 0);
-      service = transfer_time(whole_stripes * unit + bytes, parameters_.channel_rate);
-    }
-    if (service == 0) continue;
-    channel_free_[c] = std::max(channel_free_[c], when) + service;
-    counters_.busy += service;
-    complete = std::max(complete, channel_free_[c]);
+  if (rest == 0 && latest_free_ <= std::max(all_free_from_, when)) {
+    // All channels alike, or all idle: one figure stands for all of them afterwards.
+    all_free_from_ = latest_free_ = complete = std::max(latest_free_, when) + stripes_time;
+    counters_.busy += stripes_time * parameters_.channels;
+  } else {
+    complete = serve_channel_by_channel(when, whole_stripes * unit, rest_first, rest);
   }
   if (access.is_read()) {
     ++counters_.reads;

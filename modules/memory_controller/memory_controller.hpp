@@ -62,6 +62,8 @@ class memory_controller : public model, private tlm::tlm_fw_transport_if<> {
 
   [[nodiscard]] tlm::tlm_response_status check(const tlm::tlm_generic_payload& access) const;
   [[nodiscard]] picoseconds serve(tlm::tlm_generic_payload& access, picoseconds when);
+  [[nodiscard]] picoseconds serve_channel_by_channel(picoseconds when, std::uint64_t from_stripes,
+                                                     std::uint64_t rest_first, std::uint64_t rest);
   void move_data(tlm::tlm_generic_payload& access);
   void accept(tlm::tlm_generic_payload& access, picoseconds when);
   void respond_due();
@@ -70,7 +72,9 @@ class memory_controller : public model, private tlm::tlm_fw_transport_if<> {
 
   memory_parameters parameters_;
   memory_counters counters_;
-  std::vector<picoseconds> channel_free_;
+  std::vector<picoseconds> channel_free_;  ///< no earlier than all_free_from_, whatever stands here
+  picoseconds all_free_from_ = 0;          ///< every channel is free from then on, at the latest of those alike
+  picoseconds latest_free_ = 0;            ///< the last of the channels to be free
   std::unordered_map<std::uint64_t, std::unique_ptr<page>> pages_;
 
   // four-phase only
