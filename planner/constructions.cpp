@@ -309,7 +309,12 @@ std::vector<construction> constructions_for(unsigned sites, unsigned largest) {
   }
   if (sites == 15 && largest >= 3) all.push_back(kirkman_fifteen());
   for (unsigned k = 3; k <= std::min(largest, sites - 1); ++k) {
-    if (k * k != sites) all.push_back(grid_rotation(sites, k));
+    construction grid = grid_rotation(sites, k);
+    const bool known = std::any_of(all.begin(), all.end(), [&grid](const construction& each) {
+      return each.rounds.rounds.size() == grid.rounds.rounds.size() &&
+             each.rounds.rounds.front().size() == grid.rounds.rounds.front().size();
+    });  // the same grid, reached with a smaller limit
+    if (!known) all.push_back(std::move(grid));
   }
   all.push_back(one_factorisation(sites));
   if (sites > 4) all.push_back(ring(sites));

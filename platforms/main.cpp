@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <iostream>
 
+#include "platforms/child.hpp"
+#include "platforms/planning.hpp"
 #include "platforms/report.hpp"
 #include "platforms/version.hpp"
 
@@ -183,6 +185,105 @@ int validate_command(const common_arguments& common) {
   return done;
 }
 
+struct plan_arguments {
+  std::string goal = "time";
+  unsigned largest_group = 8;
+  unsigned verify = 0;
+  std::uint64_t seed = 1;
+  std::string out;
+};
+
+int plan_command(const common_arguments& common, const plan_arguments& plan) {
+  const platform_spec spec = load_platform(common.config, common.load);
+  plan_request request;
+  request.search.goal = plan.goal == "exchange"    ? planner::objective::exchange_rate
+                        : plan.goal == "staleness" ? planner::objective::staleness
+                                                   : planner::objective::time_to_epsilon;
+  request.search.largest_group = plan.largest_group;
+  request.search.epsilon = spec.epsilon;
+  request.search.seed = plan.seed;
+  request.verify = plan.verify;
+  const std::vector<planned_schedule> plans = plan_schedules(spec, request);
+  if (!plan.out.empty()) write_whole_file(plan.out, schedule_yaml(spec, plans.front()));
+  if (!common.quiet) {
+    std::cout << describe_plans(spec, plans);
+    fmt::print("\n  best by {}: {}\n", plan.goal, plans.front().rated.rounds.name);
+    if (!plan.out.empty())
+      fmt::print("  wrote {} (tributary run {} --schedule {})\n", plan.out, common.config, plan.out);
+  }
+  return done;
+}
+
+struct size_arguments {
+  std::string target;
+  unsigned crossover = 0;
+  bool confirm = false;
+};
+
+int size_command(const common_arguments& common, const size_arguments& size) {
+  const platform_spec spec = load_platform(common.config, common.load);
+  const planner::platform_model model = model_of(spec);
+  std::uint64_t most = spec.sites.front().aggregator.device.capacity_bytes;
+  for (const site_spec& site : spec.sites) most = std::min(most, site.aggregator.device.capacity_bytes);
+  const auto simulate = [&spec](const planner::schedule& rounds, std::uint64_t memory) {
+    platform_spec checked = spec;
+    for (site_spec& site : checked.sites) site.aggregator.memory_bytes = memory;
+    checked.schedule = {schedule_spec::kind::explicit_rounds, 0, rounds.name, rounds.rounds};
+    checked.rounds = 0;
+    return simulate_in_child(checked);
+  };
+  if (size.crossover != 0) {
+    const auto found = memory_crossover(spec, size.crossover, most);
+    if (!found) {
+      fmt::print("{}: all-to-all does not catch up with rotating groups of {} up to {}\n", spec.name, size.crossover,
+                 format_bytes(static_cast<double>(most)));
+      return check_failed;
+    }
+    fmt::print("{}: from {} of aggregator memory on, all-to-all ({}) is no slower than rotating groups of {} ({})\n",
+               spec.name, format_bytes(static_cast<double>(found->memory_bytes)), format_seconds(found->first_s),
+               size.crossover, format_seconds(found->second_s));
+    if (!size.confirm) return done;
+    bool confirmed = true;
+    for (const double factor : {0.98, 1.02}) {
+      const auto memory = static_cast<std::uint64_t>(static_cast<double>(found->memory_bytes) * factor);
+      planner::platform_model at = model;
+      for (planner::site_model& site : at.sites) site.memory_bytes = memory;
+      const child_outcome everyone = simulate(planner::all_to_all(static_cast<unsigned>(spec.sites.size())), memory);
+      const child_outcome rotation =
+          simulate(planner::rotating_groups(at, size.crossover, planner::wire_overhead(at, true)), memory);
+      const bool expected = (everyone.simulated_s <= rotation.simulated_s) == (factor > 1);
+      confirmed = confirmed && expected && everyone.passed && rotation.passed;
+      fmt::print("  simulated at {}: all-to-all {}, rotation {}{}\n", format_bytes(static_cast<double>(memory)),
+                 format_seconds(everyone.simulated_s), format_seconds(rotation.simulated_s),
+                 expected ? "" : "  (not as predicted)");
+    }
+    return confirmed ? done : check_failed;
+  }
+  if (size.target.empty()) throw config_error("size: give --target TIME or --crossover K");
+  double target = 0;
+  try {
+    target = seconds(parse_quantity(size.target, dimension::time));
+  } catch (const quantity_error& error) {
+    throw config_error(fmt::format("--target '{}': {}", size.target, error.what()));
+  }
+  const planner::schedule rounds = schedule_of(spec, model);
+  const auto memory = least_memory(spec, rounds, target, most);
+  if (!memory) {
+    fmt::print("{}: {} cannot be over in {} with any memory up to {}: the best is {}\n", spec.name, rounds.name,
+               format_seconds(target), format_bytes(static_cast<double>(most)),
+               format_seconds(planned_pass_s(spec, rounds, most)));
+    return check_failed;
+  }
+  fmt::print("{}: {} needs {} of aggregator memory to be over in {} (planned: {})\n", spec.name, rounds.name,
+             format_bytes(static_cast<double>(*memory)), format_seconds(target),
+             format_seconds(planned_pass_s(spec, rounds, *memory)));
+  if (!size.confirm) return done;
+  const child_outcome outcome = simulate(rounds, *memory);
+  fmt::print("  simulated: {}, at most {} of memory in use\n", format_seconds(outcome.simulated_s),
+             format_bytes(static_cast<double>(outcome.memory_high_water_bytes)));
+  return outcome.passed && outcome.simulated_s <= target * 1.02 ? done : check_failed;
+}
+
 int presets_command(bool registers) {
   if (registers) {
     std::cout << "# Registers\n\nMade by `tributary presets --registers` from tlm/register_maps.cpp. Every register is "
@@ -309,6 +410,34 @@ int dispatch(int argc, char** argv) {
       app.add_subcommand("validate", "check a platform file and show what the planner makes of it");
   add_common(validate_app);
   validate_app->footer("Example:\n  tributary validate configs/platforms/nine_city.yaml --schedule rotating:3");
+  plan_arguments plan;
+  CLI::App* plan_app =
+      app.add_subcommand("plan", "rate every schedule that fits the platform; write the best as a schedule file");
+  add_common(plan_app);
+  plan_app
+      ->add_option("--objective", plan.goal, "time (to agreement), exchange (pairs a second) or staleness (mean age)")
+      ->check(CLI::IsMember({"time", "exchange", "staleness"}));
+  plan_app->add_option("--largest-group", plan.largest_group, "largest group besides all-to-all")
+      ->check(CLI::Range(2U, 64U));
+  plan_app->add_option("--verify", plan.verify, "simulate this many of the best and compare");
+  plan_app->add_option("--seed", plan.seed, "seed of the search");
+  plan_app->add_option("--out", plan.out, "write the best schedule to this file");
+  plan_app->footer(
+      "Example:\n  tributary plan configs/platforms/nine_city.yaml --set site_defaults.aggregator.memory='2 GB' "
+      "--verify 2 --out best.yaml");
+
+  size_arguments size;
+  CLI::App* size_app =
+      app.add_subcommand("size", "least aggregator memory for a target time, or where two schedules tie");
+  add_common(size_app);
+  size_app->add_option("--target", size.target, "one pass through the schedule takes at most this");
+  size_app->add_option("--crossover", size.crossover, "where all-to-all catches up with rotating groups of this size")
+      ->check(CLI::Range(2U, 64U));
+  size_app->add_flag("--confirm", size.confirm, "simulate the answer");
+  size_app->footer(
+      "Examples:\n  tributary size configs/platforms/nine_city.yaml --target '1.5 s' --confirm\n"
+      "  tributary size configs/platforms/nine_city.yaml --crossover 3 --confirm");
+
   CLI::App* presets_app = app.add_subcommand("presets", "list cards and memories a platform can name");
   presets_app->add_flag("--registers", registers, "print the register documentation (Markdown) instead");
   CLI::App* doctor_app = app.add_subcommand("doctor", "check this installation");
@@ -321,6 +450,8 @@ int dispatch(int argc, char** argv) {
   run.seed_given = seed->count() > 0;
   if (run_app->parsed()) return run_command(common, run, std::vector<std::string>(argv, argv + argc));
   if (validate_app->parsed()) return validate_command(common);
+  if (plan_app->parsed()) return plan_command(common, plan);
+  if (size_app->parsed()) return size_command(common, size);
   if (presets_app->parsed()) return presets_command(registers);
   if (waves_app->parsed()) return waves_command(waves_folder, waves_fst);
   if (doctor_app->parsed()) return doctor_command();

@@ -286,9 +286,6 @@ std::string describe_groups(const platform_spec& spec, const planner::partition&
   return text;
 }
 
-namespace {
-
-/// Right-aligned columns under a header; the first column left-aligned.
 std::string render_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows) {
@@ -310,8 +307,6 @@ std::string render_table(const std::vector<std::vector<std::string>>& rows) {
   }
   return text;
 }
-
-}  // namespace
 
 std::string describe_run(const platform_spec& spec, const run_result& result) {
   std::string text = fmt::format("\n{}: {}; {} a site, {} of aggregator memory, {}, {} fidelity\n\n", spec.name,

@@ -28,6 +28,9 @@ namespace tributary {
 /// The chain of spans that set the round's length, as a table.
 [[nodiscard]] std::string describe_critical_path(const round_result& round);
 
+/// Right-aligned columns under a header line; the last column left-aligned. All rows have as many cells as the first.
+[[nodiscard]] std::string render_table(const std::vector<std::vector<std::string>>& rows);
+
 /// Writes text to a temporary name beside `path` and renames it. Throws std::runtime_error.
 void write_whole_file(const std::string& path, const std::string& text);
 

@@ -1,0 +1,135 @@
+// The planner against the simulation, and the commands built on it.
+#include "platforms/planning.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/uniform_int_distribution.hpp>
+#include <cmath>
+#include <map>
+
+#include "platforms/child.hpp"
+#include "tests/support/files.hpp"
+
+namespace tributary::test {
+namespace {
+
+platform_spec nine_city(const std::vector<std::string>& assignments) {
+  return load_platform(std::string(TRIBUTARY_CONFIGS_FOLDER) + "/platforms/nine_city.yaml", {assignments, ""});
+}
+
+/// A connected platform of 3 to 8 sites with random rates, distances, memory and buffering: a function of its seed.
+std::string random_platform(std::uint64_t seed) {
+  boost::random::mt19937_64 random(seed);
+  const auto pick = [&random](unsigned low, unsigned high) {
+    return boost::random::uniform_int_distribution<unsigned>(low, high)(random);
+  };
+  const unsigned sites = pick(3, 8);
+  std::string text = "name: random" + std::to_string(seed) + "\n";
+  const unsigned chunk_kib = 64U << pick(0, 4);
+  text += "workload: { update: " + std::to_string(chunk_kib * pick(100, 200)) +
+          " KiB, chunk: " + std::to_string(chunk_kib) + " KiB }\n";
+  text += std::string("network: { buffering: ") + (pick(0, 1) == 0 ? "per_stream" : "in_place") +
+          ", trees: " + (pick(0, 1) == 0 ? "shortest" : "fewest_links") + " }\n";
+  text += "site_defaults:\n  access: { up: " + std::to_string(pick(1, 8) * 25) + " Gbps, down: 200 Gbps }\n";
+  text += "sites:\n";
+  for (unsigned s = 0; s < sites; ++s) {
+    text += "  - { name: s" + std::to_string(s) + ", aggregator: { preset: v80, memory: " +
+            std::to_string(static_cast<std::uint64_t>(chunk_kib) * pick(40, 4000)) + " KiB } }\n";
+  }
+  text += "links:\n";
+  const auto link = [&](unsigned a, unsigned b) {
+    text += "  - { between: [s" + std::to_string(a) + ", s" + std::to_string(b) +
+            "], rate: " + std::to_string(pick(1, 16) * 50) + " Gbps, latency: " + std::to_string(pick(10, 60'000)) +
+            " us }\n";
+  };
+  for (unsigned s = 1; s < sites; ++s) link(pick(0, s - 1), s);
+  for (unsigned extra = pick(0, sites); extra > 0; --extra) {
+    const unsigned a = pick(0, sites - 1);
+    const unsigned b = pick(0, sites - 1);
+    if (a != b) link(a, b);
+  }
+  // A random partition: sites dealt into one to three groups, singletons allowed.
+  const unsigned groups = pick(1, std::min(3U, sites / 2));
+  std::vector<std::string> names(groups);
+  for (unsigned s = 0; s < sites; ++s) {
+    std::string& group = names[s < groups ? s : pick(0, groups - 1)];
+    group += (group.empty() ? "s" : ", s") + std::to_string(s);
+  }
+  text += "schedule: { rounds: [[";
+  for (unsigned g = 0; g < groups; ++g) text += (g == 0 ? "[" : ", [") + names[g] + "]";
+  return text + "]] }\n";
+}
+
+TEST(PlannerAgainstSimulation, HundredRandomPlatformsWithinTwoPercentAndNeverAnOverflow) {
+  const temporary_folder folder;
+  double worst = 0;
+  std::map<planner::rate_limit, unsigned> limits;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const std::string text = random_platform(seed);
+    const platform_spec spec = load_platform(folder.write("random.yaml", text), {});
+    const planner::platform_model model = model_of(spec);
+    const planner::round_plan plan = planner::plan_round(model, spec.schedule.rounds[0]);
+    for (const planner::group_plan& group : plan.groups) ++limits[group.limit];
+    const double predicted = seconds(plan.predicted);
+    const child_outcome outcome = simulate_in_child(spec);
+    ASSERT_TRUE(outcome.finished) << seed << ": " << outcome.complaint << "\n" << text;
+    EXPECT_TRUE(outcome.passed) << seed << "\n" << text;
+    EXPECT_NEAR(outcome.slowest_round_s, predicted, predicted * 0.02) << seed << "\n" << text;
+    worst = std::max(worst, std::abs(outcome.slowest_round_s / predicted - 1));
+  }
+  RecordProperty("worst_deviation_percent", std::to_string(worst * 100));
+  EXPECT_GT(limits[planner::rate_limit::access_up], 20U) << "the platforms are of every kind";
+  EXPECT_GT(limits[planner::rate_limit::memory_capacity], 20U);
+  EXPECT_GT(limits[planner::rate_limit::shared_link], 5U);
+  std::printf("worst deviation of prediction from simulation: %.3f %%\n", worst * 100);
+}
+
+TEST(Planning, TheBestScheduleIsWrittenAndRuns) {
+  const temporary_folder folder;
+  platform_spec spec = nine_city({"site_defaults.aggregator.memory=2 GB", "workload.update=500 MB"});
+  plan_request request;
+  request.search.largest_group = 3;
+  request.verify = 2;
+  const std::vector<planned_schedule> plans = plan_schedules(spec, request);
+  ASSERT_GE(plans.size(), 4U);
+  for (unsigned p = 0; p < 2; ++p) {
+    ASSERT_TRUE(plans[p].simulated_s) << plans[p].remark;
+    EXPECT_NEAR(*plans[p].simulated_s, plans[p].predicted_s, plans[p].predicted_s * 0.02);
+    EXPECT_EQ(plans[p].remark, "");
+  }
+  const std::string file = folder.write("best.yaml", schedule_yaml(spec, plans[0]));
+  const platform_spec again =
+      load_platform(std::string(TRIBUTARY_CONFIGS_FOLDER) + "/platforms/nine_city.yaml", {{}, file});
+  EXPECT_EQ(again.schedule.rounds, plans[0].rated.rounds.rounds);
+  EXPECT_NE(describe_plans(spec, plans).find("all-to-all"), std::string::npos);
+}
+
+TEST(Planning, LeastMemoryIsLeast) {
+  const platform_spec spec = nine_city({});
+  const planner::schedule everyone = planner::all_to_all(9);
+  const auto memory = least_memory(spec, everyone, 1.5, 32'000'000'000ULL);
+  ASSERT_TRUE(memory);
+  EXPECT_LE(planned_pass_s(spec, everyone, *memory), 1.5);
+  EXPECT_GT(planned_pass_s(spec, everyone, *memory - spec.chunk_bytes), 1.5);
+  // Fluid, by hand: 1.5 s = 14 GB / r + 156.9 ms, so r = 10.424 GB/s; Singapore needs 636.82 ms of it: 6.638 GB.
+  EXPECT_NEAR(static_cast<double>(*memory), 6.638e9, 0.02 * 6.638e9);
+  EXPECT_FALSE(least_memory(spec, everyone, 1.0, 32'000'000'000ULL)) << "below serialisation and latency";
+}
+
+TEST(Planning, CrossoverLiesWhereTheFormulasSay) {
+  // per_stream: all-to-all takes as long as two rounds of threes, 2.466 s, at r = 14 GB / (2.466 - 0.157) s = 6.064
+  // GB/s, which needs 636.82 ms of memory at Singapore: 3.86 GB. in_place needs D - min L there: 156.90 - 44.95 =
+  // 111.95 ms at Singapore, 101.58 ms at Barueri and 138.66 at Seoul and Tokyo (138.66 = 143.16 - 4.50, and so on):
+  // 0.841 GB.
+  const auto per_stream = memory_crossover(nine_city({}), 3, 32'000'000'000ULL);
+  ASSERT_TRUE(per_stream);
+  EXPECT_NEAR(static_cast<double>(per_stream->memory_bytes), 3.862e9, 0.02 * 3.862e9);
+  EXPECT_LE(per_stream->first_s, per_stream->second_s);
+  const auto in_place = memory_crossover(nine_city({"network.buffering=in_place"}), 3, 32'000'000'000ULL);
+  ASSERT_TRUE(in_place);
+  EXPECT_NEAR(static_cast<double>(in_place->memory_bytes), 0.841e9, 0.02 * 0.841e9);
+}
+
+}  // namespace
+}  // namespace tributary::test
