@@ -396,7 +396,7 @@ paced_group own_pace(const platform_model& model, const group_plan& plan, const 
     if (traffic > 0) bound(transfer_time(chunk * traffic, site.memory_rate), rate_limit::memory_bandwidth, j);
   }
   result.without_memory = result.pace;
-  if (!unmerged) {
+  if (!unmerged && model.flow == flow_control::paced) {
     for (std::size_t j = 0; j < k; ++j) {
       const site_model& site = model.sites[plan.members[j]];
       bound(capacity_pace(model, site, times_at(model, plan, j, chunk, streams_on)), rate_limit::memory_capacity,
@@ -407,6 +407,43 @@ paced_group own_pace(const platform_model& model, const group_plan& plan, const 
 }
 
 /// From the release of the round to the apply of member `receiver`.
+/// Windows and the longest credit cycle of a group under credit flow control. A slot is reserved from its credit's
+/// departure: credit to the source, chunk to the receiver, merge, and so on.
+void credit_windows(const platform_model& model, group_plan& plan, const std::vector<unsigned>& streams_on) {
+  const std::size_t k = plan.members.size();
+  const wire_format& format = model.format;
+  for (std::size_t j = 0; j < k; ++j) {
+    const site_model& receiver = model.sites[plan.members[j]];
+    const std::uint64_t slots = receiver.memory_bytes / model.chunk_bytes;
+    const std::uint64_t window = model.buffering == buffering_policy::in_place ? slots : slots / (k - 1);
+    if (window == 0) {
+      throw std::invalid_argument("aggregator memory of " + receiver.name + " holds " + std::to_string(slots) +
+                                  " chunks; " + std::to_string(k - 1) + " streams need one each");
+    }
+    plan.windows.push_back(window);
+    const receiver_times times = times_at(model, plan, j, model.chunk_bytes, streams_on);
+    const picoseconds merge = merge_time(model, receiver, k, model.chunk_bytes);
+    std::size_t index = 0;
+    picoseconds cycle = 0;
+    for (std::size_t i = 0; i < k; ++i) {
+      if (i == j) continue;
+      const site_model& sender = model.sites[plan.members[i]];
+      const std::size_t destination = i < j ? i : i - 1;
+      chunk_journey credit(format, 0);
+      credit.cross(receiver.aggregator_ports, receiver.access_latency);
+      credit.forward(model.forwarding_latency);
+      for (const edge_id e : plan.trees[j].paths[destination]) {
+        credit.cross(model.network.rate(e), model.network.latency(e));
+        credit.forward(model.forwarding_latency);
+      }
+      credit.cross(sender.aggregator_ports, sender.access_latency);
+      credit.cross(sender.access_down, sender.access_latency);
+      cycle = std::max(cycle, times.from[index++].tail + merge + credit.now.tail);
+    }
+    plan.credit_cycles.push_back(cycle);
+  }
+}
+
 picoseconds finish_at(const platform_model& model, const group_plan& plan, std::size_t receiver) {
   const site_model& to = model.sites[plan.members[receiver]];
   const std::size_t k = plan.members.size();
@@ -428,7 +465,7 @@ picoseconds finish_at(const platform_model& model, const group_plan& plan, std::
       if (model.buffering == buffering_policy::per_stream) {
         complete = std::max(complete, there.head + memory_time(to, payload));
       }
-      merged = std::max(merged, from.compute_time + c * plan.pace + complete);
+      merged = std::max(merged, from.compute_time + departure(plan, c) + complete);
     }
     merged += merge_time(model, to, k, payload);
     chunk_journey down(model.format, payload);
@@ -442,6 +479,26 @@ picoseconds finish_at(const platform_model& model, const group_plan& plan, std::
 }
 
 }  // namespace
+
+picoseconds departure(const group_plan& plan, std::uint64_t c) {
+  picoseconds latest = c * plan.pace;
+  // A receiver's window leaves at the pace, then the next one when its first credit is back, or right away if it was
+  // back before; the slowest receiver rules.
+  for (std::size_t j = 0; j < plan.windows.size(); ++j) {
+    const std::uint64_t window = plan.windows[j];
+    latest =
+        std::max(latest, c / window * std::max(plan.credit_cycles[j], window * plan.pace) + c % window * plan.pace);
+  }
+  return latest;
+}
+
+double sustained_rate(const group_plan& plan, std::uint64_t chunk_bytes) {
+  double per_chunk = static_cast<double>(plan.pace);
+  for (std::size_t j = 0; j < plan.windows.size(); ++j) {
+    per_chunk = std::max(per_chunk, static_cast<double>(plan.credit_cycles[j]) / static_cast<double>(plan.windows[j]));
+  }
+  return static_cast<double>(chunk_bytes) * 8e12 / per_chunk;
+}
 
 std::uint64_t slots_needed(const platform_model& model, const group_plan& plan, unsigned receiver, picoseconds pace) {
   std::vector<group_plan> alone{plan};
@@ -495,6 +552,14 @@ round_plan plan_round(const platform_model& model, const partition& round) {
     each.unbuffered_pace =
         ignored[g] != no_edge ? std::max(own[g].without_memory, pace_of(unbuffered[g])) : own[g].without_memory;
     each.unbuffered_pace = std::min(each.unbuffered_pace, each.pace);
+    if (model.flow == flow_control::credit && model.buffering != buffering_policy::none) {
+      credit_windows(model, each, streams_on);
+      for (std::size_t j = 0; j < each.windows.size(); ++j) {
+        if (each.credit_cycles[j] <= each.windows[j] * each.pace || model.chunks() <= each.windows[j]) continue;
+        each.limit = rate_limit::memory_capacity;
+        each.limit_at = each.members[j];
+      }
+    }
     for (std::size_t j = 0; j < each.members.size(); ++j) {
       each.predicted = std::max(each.predicted, finish_at(model, each, j));
     }

@@ -71,7 +71,11 @@ struct fluid_round {
 
 struct group_plan {
   group members;
-  picoseconds pace = 0;             ///< from one chunk's departure to the next, all sources alike
+  picoseconds pace = 0;  ///< from one chunk's departure to the next, all sources alike
+  // Credit flow control, per member as receiver (empty when paced): its window in chunks a stream (in_place: chunks),
+  // and the longest time from a chunk's departure at a source to the credit for its slot back there.
+  std::vector<std::uint64_t> windows;
+  std::vector<picoseconds> credit_cycles;
   picoseconds unbuffered_pace = 0;  ///< the pace if aggregator memory were endless
   rate_limit limit = rate_limit::access_up;
   unsigned limit_at = 0;              ///< site, or edge for shared_link
@@ -87,6 +91,12 @@ struct round_plan {
 
 /// Plans a round. Throws std::invalid_argument when a group cannot run at any pace (memory below one chunk a stream).
 [[nodiscard]] round_plan plan_round(const platform_model& model, const partition& round);
+
+/// When chunk `c` departs after the first, at the plan's pace and window.
+[[nodiscard]] picoseconds departure(const group_plan& plan, std::uint64_t c);
+
+/// Payload bits a second of each source once the round is under way.
+[[nodiscard]] double sustained_rate(const group_plan& plan, std::uint64_t chunk_bytes);
 
 /// Slots receiver `j` holds at most when every other member sends a chunk each `pace`.
 [[nodiscard]] std::uint64_t slots_needed(const platform_model& model, const group_plan& plan, unsigned receiver,

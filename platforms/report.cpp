@@ -115,6 +115,7 @@ json results_json(const platform_spec& spec, const run_result& result) {
     aggregator["memory_capacity_bytes"] = site.memory_capacity_bytes;
     aggregator["memory_high_water_bytes"] = site.aggregator.high_water_bytes;
     aggregator["merged_chunks"] = site.aggregator.merged_chunks;
+    aggregator["credits_sent"] = site.aggregator.credits_sent;
     aggregator["duplicate_bursts"] = site.aggregator.duplicate_bursts;
     aggregator["late_bursts"] = site.aggregator.late_bursts;
     aggregator["stall_s"] = stalls;
@@ -222,6 +223,7 @@ json resolved_configuration(const platform_spec& spec) {
   top["links"] = links;
   json network;
   network["buffering"] = policy_name(spec.policy);
+  network["flow"] = spec.flow == planner::flow_control::credit ? "credit" : "paced";
   network["trees"] = spec.trees == planner::tree_kind::shortest ? "shortest" : "fewest_links";
   network["register_access"] = time(spec.register_access_time);
   if (spec.pace) network["pace"] = time(*spec.pace);

@@ -90,7 +90,12 @@ void simulation::build() {
     link_port_a_.push_back(ports[link.a]++);
     link_port_b_.push_back(ports[link.b]++);
   }
-  for (const site_spec& site : spec_.sites) site_port_.push_back(ports[site.router]++);
+  // A site has one port for its cluster and its aggregator's input, and one more where the aggregator sends credits.
+  const bool credit = spec_.flow == planner::flow_control::credit;
+  for (const site_spec& site : spec_.sites) {
+    site_port_.push_back(ports[site.router]);
+    ports[site.router] += credit ? 2 : 1;
+  }
 
   for (std::size_t s = 0; s < spec_.sites.size(); ++s) {
     const site_spec& site = spec_.sites[s];
@@ -179,7 +184,11 @@ void simulation::build() {
     connect(site.access.out[0], *router.in[port]);
     connect(*router.out[port], site.ports.in[0]);
     connect(site.ports.out[0], site.aggregator.in);
-    connect(site.aggregator.out, site.access.in[1]);
+    connect(site.aggregator.egress.socket, site.access.in[1]);
+    if (credit) {
+      connect(site.aggregator.credits.socket, site.ports.in[1]);
+      connect(site.ports.out[1], *router.in[port + 1]);
+    }
     connect(site.access.out[1], site.cluster.in);
     if (options_.protocol_checkers) {
       memory_checkers_.push_back(std::make_unique<memory_checker>(fmt::format("memory_checker_{}", s).c_str()));
@@ -194,6 +203,23 @@ void simulation::build() {
     executor_->aggregator_interrupts[s].bind(site.aggregator_interrupt);
   }
   for (std::size_t r = 0; r < routers_.size(); ++r) executor_->routers[r]->bind(routers_[r]->control.socket);
+}
+
+/// Unicast entries for the credits that group member `m` sends to each other member.
+void simulation::add_credit_routes(round_program& program, const planner::group_plan& group, std::size_t m) const {
+  const auto source = static_cast<std::uint16_t>(group.members[m]);
+  const planner::multicast_tree& tree = group.trees[m];
+  for (std::size_t d = 0; d < tree.destinations.size(); ++d) {
+    const unsigned site = group.members[d < m ? d : d + 1];
+    const auto number = static_cast<std::uint16_t>(credit_group + site);
+    for (const planner::edge_id e : tree.paths[d]) {
+      const link_spec& link = spec_.links[e / 2];
+      const bool forward = e % 2 == 0;
+      program.routes.push_back({forward ? link.a : link.b, number, source,
+                                std::uint64_t{1} << (forward ? link_port_a_[e / 2] : link_port_b_[e / 2])});
+    }
+    program.routes.push_back({spec_.sites[site].router, number, source, std::uint64_t{1} << site_port_[site]});
+  }
 }
 
 round_program simulation::program_of(const planner::round_plan& plan) const {
@@ -215,6 +241,11 @@ round_program simulation::program_of(const planner::round_plan& plan) const {
       site.group = static_cast<std::uint16_t>(g);
       site.members = members;
       site.pace = group.pace;
+      if (!group.windows.empty()) {
+        site.receiver_window = group.windows[m];
+        site.sender_window = *std::min_element(group.windows.begin(), group.windows.end());
+        add_credit_routes(program, group, m);
+      }
 
       // The tree as router table entries: link ports on tree edges, the local port at each destination.
       std::vector<std::uint64_t> egress(routers_.size(), 0);
@@ -481,9 +512,14 @@ std::vector<path_span> simulation::critical_path(const round_times& times, const
   picoseconds at_free_pace = last.last_departed;
   for (const planner::group_plan& group : plan.groups) {
     if (std::find(group.members.begin(), group.members.end(), last_site) == group.members.end()) continue;
-    at_free_pace = last.last_send_start + multiply_divide_down(last.last_departed - last.last_send_start,
-                                                               std::min(group.unbuffered_pace, group.pace),
-                                                               std::max<picoseconds>(1, group.pace));
+    if (group.windows.empty()) {
+      at_free_pace = last.last_send_start + multiply_divide_down(last.last_departed - last.last_send_start,
+                                                                 std::min(group.unbuffered_pace, group.pace),
+                                                                 std::max<picoseconds>(1, group.pace));
+    } else {  // what the source waited for credit is the memory's doing
+      const picoseconds waited = sites_[last.last_source]->cluster.last_round().credit_wait;
+      at_free_pace = last.last_departed - std::min(waited, last.last_departed - last.last_send_start);
+    }
   }
   add("sending the chunks before it", source, at_free_pace, path_part::serialization);
   add("held to the pace memory allows", source, last.last_departed, path_part::skew_wait);
@@ -517,7 +553,7 @@ void simulation::close_round(const round_times& times) {
     const bool link = group.limit == planner::rate_limit::shared_link;
     const std::string at = link ? spec_.links[group.limit_at / 2].name : spec_.sites[group.limit_at].name;
     result.limits.push_back(spec_.pace ? "pace given" : fmt::format("{} ({})", planner::to_string(group.limit), at));
-    result.rates.push_back(static_cast<double>(spec_.chunk_bytes) * 8e12 / static_cast<double>(group.pace));
+    result.rates.push_back(planner::sustained_rate(group, spec_.chunk_bytes));
   }
   picoseconds latest = 0;
   active_.resize(sites_.size(), 0);
@@ -613,6 +649,8 @@ void simulation::collect(run_result& result) {
     add_link(spec_.sites[s].name + ".access:up", sites_[s]->access, 0, false);
     add_link(spec_.sites[s].name + ".access:down", sites_[s]->access, 1, false);
     add_link(spec_.sites[s].name + ".ports:in", sites_[s]->ports, 0, false);
+    if (spec_.flow == planner::flow_control::credit)
+      add_link(spec_.sites[s].name + ".ports:credits", sites_[s]->ports, 1, false);
   }
   std::vector<double> weights;
   for (const site_spec& site : spec_.sites) weights.push_back(site.weight);
@@ -639,7 +677,7 @@ run_audit simulation::audit_input(const run_result& result) const {
                          site.cluster.coverage_errors(), site.cluster.control[cluster_register::mismatches],
                          site.cluster.largest_difference()});
     for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.sites[s].name + ".access", site.access.counters(d)});
-    run.links.push_back({spec_.sites[s].name + ".ports", site.ports.counters(0)});
+    for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.sites[s].name + ".ports", site.ports.counters(d)});
   }
   for (std::size_t l = 0; l < links_.size(); ++l) {
     for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.links[l].name, links_[l]->counters(d)});

@@ -140,6 +140,7 @@ class simulation {
   void build();
   void connect(network_initiator_socket& from, network_target_socket& to);
   [[nodiscard]] round_program program_of(const planner::round_plan& plan) const;
+  void add_credit_routes(round_program& program, const planner::group_plan& group, std::size_t m) const;
   void open_round(const round_times& times);
   void close_round(const round_times& times);
   [[nodiscard]] std::vector<path_span> critical_path(const round_times& times, const planner::round_plan& plan,

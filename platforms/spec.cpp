@@ -382,6 +382,8 @@ class platform_loader {
     spec_.policy = policy == "in_place" ? buffering::in_place
                    : policy == "none"   ? buffering::none
                                         : buffering::per_stream;
+    spec_.flow = net.choice("flow", {"paced", "credit"}, "paced") == "credit" ? planner::flow_control::credit
+                                                                              : planner::flow_control::paced;
     spec_.trees = net.choice("trees", {"shortest", "fewest_links"}, "shortest") == "shortest"
                       ? planner::tree_kind::shortest
                       : planner::tree_kind::fewest_links;
@@ -578,6 +580,7 @@ planner::platform_model model_of(const platform_spec& spec) {
                     : spec.policy == buffering::none   ? planner::buffering_policy::none
                                                        : planner::buffering_policy::per_stream;
   model.trees = spec.trees;
+  model.flow = spec.flow;
   return model;
 }
 

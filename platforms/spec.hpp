@@ -103,6 +103,7 @@ struct platform_spec {
   std::vector<router_spec> routers;
   std::vector<link_spec> links;
   buffering policy = buffering::per_stream;
+  planner::flow_control flow = planner::flow_control::paced;
   planner::tree_kind trees = planner::tree_kind::shortest;
   std::optional<picoseconds> pace;  ///< overrides the planner's pace: overflow is then possible and reported
   picoseconds register_access_time = 0;

@@ -51,7 +51,7 @@ struct bench {
     aggregator = std::make_unique<fpga_aggregator>("aggregator", p, pool);
     source.out.bind(in_check.in);
     in_check.out.bind(aggregator->in);
-    aggregator->out.bind(out_check.in);
+    aggregator->egress.socket.bind(out_check.in);
     out_check.out.bind(sink.in);
     aggregator->memory.socket.bind(memory_check.in);
     memory_check.out.bind(memory.socket);

@@ -30,6 +30,7 @@ std::string random_platform(std::uint64_t seed) {
   text += "workload: { update: " + std::to_string(chunk_kib * pick(100, 200)) +
           " KiB, chunk: " + std::to_string(chunk_kib) + " KiB }\n";
   text += std::string("network: { buffering: ") + (pick(0, 1) == 0 ? "per_stream" : "in_place") +
+          ", flow: " + (pick(0, 2) == 0 ? "credit" : "paced") +
           ", trees: " + (pick(0, 1) == 0 ? "shortest" : "fewest_links") + " }\n";
   text += "site_defaults:\n  access: { up: " + std::to_string(pick(1, 8) * 25) + " Gbps, down: 200 Gbps }\n";
   text += "sites:\n";
@@ -84,6 +85,46 @@ TEST(PlannerAgainstSimulation, HundredRandomPlatformsWithinTwoPercentAndNeverAnO
   EXPECT_GT(limits[planner::rate_limit::shared_link], 5U);
   std::printf("worst deviation of prediction from simulation: %.3f %%\n", worst * 100);
 }
+
+struct throughput_case {
+  const char* memory;
+  const char* chunk;
+  std::uint64_t chunk_bytes;
+};
+
+void PrintTo(const throughput_case& each, std::ostream* out) { *out << each.memory; }
+
+class Throughput : public ::testing::TestWithParam<std::tuple<throughput_case, const char*, const char*>> {};
+
+/// Throughput over memory size against the closed formulas, all-to-all over nine cities, whatever holds the memory.
+TEST_P(Throughput, IsWhatTheFormulasSayAndMemoryNeverOverflows) {
+  const auto& [size, policy, flow] = GetParam();
+  // Credits let a whole window leave before the first one is due back, so rates are right over whole windows.
+  const std::uint64_t slots = parse_quantity(size.memory, dimension::bytes) / size.chunk_bytes;
+  const std::uint64_t window = std::string(policy) == "per_stream" ? slots / 8 : slots;
+  const std::uint64_t chunks = std::string(flow) == "paced" ? 6000 : (6000 + window - 1) / window * window + 1;
+  const platform_spec spec = nine_city(
+      {std::string("site_defaults.aggregator.memory=") + size.memory, std::string("workload.chunk=") + size.chunk,
+       "workload.update=" + std::to_string(chunks * size.chunk_bytes) + " B",
+       std::string("network.buffering=") + policy, std::string("network.flow=") + flow});
+  const planner::platform_model model = model_of(spec);
+  const planner::fluid_rate formula = planner::fluid_group_rate(
+      model, model.latencies(), planner::all_to_all(9).rounds[0][0], planner::wire_overhead(model, true));
+  const child_outcome outcome = simulate_in_child(spec);
+  ASSERT_TRUE(outcome.finished) << outcome.complaint;
+  EXPECT_TRUE(outcome.passed);
+  const double measured = static_cast<double>(spec.update_bytes) / (outcome.slowest_round_s - 0.1569);
+  EXPECT_NEAR(measured, formula.bytes_per_s, formula.bytes_per_s * 0.02);
+  EXPECT_LE(outcome.memory_high_water_bytes, spec.sites[0].aggregator.memory_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(NineCities, Throughput,
+                         ::testing::Combine(::testing::Values(throughput_case{"128 MB", "64 KiB", 64 << 10},
+                                                              throughput_case{"512 MB", "256 KiB", 256 << 10},
+                                                              throughput_case{"2 GB", "1 MiB", 1 << 20},
+                                                              throughput_case{"8 GB", "2 MiB", 2 << 20}),
+                                            ::testing::Values("per_stream", "in_place"),
+                                            ::testing::Values("paced", "credit")));
 
 TEST(Planning, TheBestScheduleIsWrittenAndRuns) {
   const temporary_folder folder;

@@ -34,6 +34,9 @@ enum index : unsigned {
   slot_base,
   slot_count,
   policy,
+  credit_window,
+  credit_initial,
+  credit_batch,
   merged_chunks,
   duplicate_bursts,
   late_bursts,
@@ -54,6 +57,7 @@ enum index : unsigned {
   chunk_bytes,
   pace_ps,
   offset_ps,
+  credit_window,
   sent_chunks,
   received_chunks,
   mismatches,
@@ -63,6 +67,9 @@ enum index : unsigned {
 namespace router_register {
 enum index : unsigned { id, status, control, group, source, ports, entries, count };
 }
+
+/// Credits to site s travel as group credit_group + s; data groups of a round are numbered below it.
+inline constexpr unsigned credit_group = 64;
 
 /// Values of the aggregator's POLICY register.
 enum class buffering : std::uint8_t { per_stream = 0, in_place = 1, none = 2 };

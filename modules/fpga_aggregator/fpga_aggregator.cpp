@@ -11,7 +11,8 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
                                  burst_pool& pool)
     : model(name),
       in("in", *this),
-      out("out", *this),
+      egress("egress", [this](burst_kind kind, bool last) { egress_taken(kind, last); }),
+      credits("credits", [](burst_kind, bool) {}),
       memory("memory", *this),
       control("control", aggregator_registers, parameters.register_access_time,
               [this](unsigned index, std::uint64_t value) { registers_written(index, value); }),
@@ -19,7 +20,6 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
       parameters_(parameters),
       pool_(pool),
       work_("work"),
-      egress_event_("egress"),
       rate_(parameters.rate_window) {
   control.set(reg::id, parameters.id);
   state_probe_ = &add_probe({"state",
@@ -63,7 +63,6 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
     sc_core::sc_spawn(body, process, &options);
   };
   spawn([this] { do_work(); }, "work_method", work_.due());
-  spawn([this] { egress_next(); }, "egress_method", egress_event_);
 }
 
 // ---- driver side ------------------------------------------------------------------------------------------------
@@ -119,6 +118,7 @@ void fpga_aggregator::start() {
   for (std::uint64_t s = slots; s-- > 0;) free_slots_.push_back(static_cast<std::uint32_t>(s));
   record_of_chunk_.assign(chunks_, no_record);
   merged_this_round_ = 0;
+  credit_announced_ = static_cast<std::uint32_t>(control[reg::credit_initial]);
   high_water_this_round_ = received_this_round_ = 0;
   for (const unsigned counter : {reg::merged_chunks, reg::duplicate_bursts, reg::late_bursts, reg::high_water_bytes}) {
     control.set(counter, 0);
@@ -132,6 +132,7 @@ void fpga_aggregator::start() {
   received_probe_->set(0);
   merged_probe_->set(0);
   show_state();
+  send_credits();
   check_finished();
 }
 
@@ -145,6 +146,11 @@ void fpga_aggregator::abandon_round() {
 
 tlm::tlm_sync_enum fpga_aggregator::receive(unsigned /*port*/, burst& incoming, tlm::tlm_phase& phase,
                                             sc_core::sc_time& /*t*/) {
+  if (incoming.content().kind == burst_kind::credit) {  // for this site's cluster
+    egress.push(incoming);
+    phase = tlm::END_REQ;
+    return tlm::TLM_UPDATED;
+  }
   if (!admissible(incoming, blocked_cause_)) {
     blocked_ = &incoming;
     blocked_since_ = now();
@@ -244,7 +250,7 @@ void fpga_aggregator::take(burst& taken) {
       }
       counters_.payload_bytes_out += content.payload_bytes;
       ++egress_chunks_used_;
-      egress_push(taken);
+      egress.push(taken);
       return;
   }
 }
@@ -591,12 +597,13 @@ void fpga_aggregator::merged(std::uint32_t index) {
     outgoing.departed = record.departed;
     outgoing.spent = record.spent;
     if (offset + content.payload_bytes == record.bytes) outgoing.story = std::move(record.story);
-    egress_push(outgoing);
+    egress.push(outgoing);
   }
   counters_.payload_bytes_out += record.bytes;
   ++counters_.merged_chunks;
   ++merged_this_round_;
   control.set(reg::merged_chunks, merged_this_round_);
+  send_credits();
   merged_probe_->set(merged_this_round_);
   record_of_chunk_[record.chunk] = finished_record;
   free_records_.push_back(index);
@@ -606,43 +613,33 @@ void fpga_aggregator::merged(std::uint32_t index) {
 
 // ---- egress -----------------------------------------------------------------------------------------------------
 
-void fpga_aggregator::egress_push(burst& outgoing) {
-  egress_.push(&outgoing);
-  if (egress_.size() == 1 && !egress_withheld_) egress_event_.notify(until(std::max(egress_ready_, outgoing.head)));
-}
-
-void fpga_aggregator::egress_next() {
-  if (egress_.empty() || egress_withheld_) return;
-  burst& next = *egress_.front();
-  const picoseconds due = std::max(egress_ready_, next.head);
-  if (due > now()) {
-    egress_event_.notify(until(due));
-    return;
+/// Tells every sender how many chunks it may have sent: what is merged plus the window. Cumulative, so a later credit
+/// makes an earlier one superfluous; none is sent once the whole update is allowed.
+void fpga_aggregator::send_credits() {
+  const auto window = static_cast<std::uint32_t>(control[reg::credit_window]);
+  if (window == 0 || credit_announced_ >= chunks_) return;
+  const std::uint32_t allowed = std::min(chunks_, merged_this_round_ + window);
+  const auto batch = static_cast<std::uint32_t>(control[reg::credit_batch]);
+  if (allowed < credit_announced_ + std::max(1U, batch) && allowed < chunks_) return;
+  credit_announced_ = allowed;
+  for (site_set left = others_; left != 0; left &= left - 1) {
+    burst_content content;
+    content.kind = burst_kind::credit;
+    content.priority = 1;
+    content.group = static_cast<std::uint16_t>(credit_group + static_cast<unsigned>(__builtin_ctzll(left)));
+    content.source = static_cast<std::uint16_t>(parameters_.id);
+    content.round = static_cast<std::uint32_t>(control[reg::round]);
+    content.chunk = allowed;
+    burst& outgoing = pool_.make(std::move(content), parameters_.format);
+    outgoing.starts_at(now());
+    outgoing.departed = now();
+    credits.push(outgoing);
+    ++counters_.credits_sent;
   }
-  next.leaves_after(now());
-  const burst_content& content = next.content();
-  const burst_kind kind = content.kind;
-  const bool last = content.offset_bytes + content.payload_bytes == content.chunk_bytes;
-  sc_core::sc_time after = sc_core::SC_ZERO_TIME;
-  egress_withheld_ = true;
-  if (!out.begin(next, after)) return;
-  egress_withheld_ = false;
-  egress_ready_ = now() + after.value();
-  egress_taken(kind, last);
-}
-
-tlm::tlm_sync_enum fpga_aggregator::sent(unsigned /*port*/, burst& outgoing, tlm::tlm_phase& /*phase*/,
-                                         sc_core::sc_time& t) {
-  const burst_content& content = outgoing.content();
-  egress_withheld_ = false;
-  egress_ready_ = now() + t.value();
-  egress_taken(content.kind, content.offset_bytes + content.payload_bytes == content.chunk_bytes);
-  return tlm::TLM_ACCEPTED;
 }
 
 void fpga_aggregator::egress_taken(burst_kind kind, bool last_of_chunk) {
-  egress_.pop();
-  if (!egress_.empty()) egress_event_.notify(until(std::max(egress_ready_, egress_.front()->head)));
+  if (kind == burst_kind::credit) return;
   if (kind == burst_kind::data || last_of_chunk) {
     --egress_chunks_used_;
     if (blocked_ != nullptr || !ready_.empty()) work_.push(now(), {work::merge_again, 0, nullptr});
@@ -651,7 +648,7 @@ void fpga_aggregator::egress_taken(burst_kind kind, bool last_of_chunk) {
 }
 
 void fpga_aggregator::check_finished() {
-  if ((control[reg::status] & status_busy) == 0 || merged_this_round_ < chunks_ || !egress_.empty()) return;
+  if ((control[reg::status] & status_busy) == 0 || merged_this_round_ < chunks_ || !egress.empty()) return;
   control.set(reg::status, status_done);
   rate_.stop(now(), *rate_probe_);
   state_ = state::done;

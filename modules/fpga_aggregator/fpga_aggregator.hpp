@@ -20,7 +20,7 @@
 #include "tlm/chunk_events.hpp"
 #include "tlm/element_format.hpp"
 #include "tlm/model.hpp"
-#include "tlm/network.hpp"
+#include "tlm/network_outlet.hpp"
 #include "tlm/rate_meter.hpp"
 #include "tlm/register_maps.hpp"
 #include "tlm/timed_queue.hpp"
@@ -58,14 +58,16 @@ struct aggregator_counters {
   std::uint64_t memory_errors = 0;
   std::uint64_t high_water_bytes = 0;  ///< since the start of the run
   std::uint64_t contributor_errors = 0;
+  std::uint64_t credits_sent = 0;
   /// Time the ingress (memory_full, memory_bandwidth) or a complete chunk (datapath, egress) stood still.
   std::array<picoseconds, 4> stalled{};
 };
 
-class fpga_aggregator : public model, private network_receiver, private network_sender, private memory_port::host {
+class fpga_aggregator : public model, private network_receiver, private memory_port::host {
  public:
   network_target_socket in;
-  network_initiator_socket out;
+  network_outlet egress;   ///< to the cluster; its socket is `egress.socket`
+  network_outlet credits;  ///< back into the network
   memory_port memory;
   register_block control;
   sc_core::sc_out<bool> interrupt;  ///< high from done or error until CONTROL = clear
@@ -127,7 +129,6 @@ class fpga_aggregator : public model, private network_receiver, private network_
   };
 
   tlm::tlm_sync_enum receive(unsigned port, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
-  tlm::tlm_sync_enum sent(unsigned port, burst& outgoing, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
   void memory_done(std::uint64_t cookie, picoseconds when, bool ok) override;
   void registers_written(unsigned index, std::uint64_t value);
   void start();
@@ -157,8 +158,7 @@ class fpga_aggregator : public model, private network_receiver, private network_
   void access(tlm::tlm_command command, std::uint32_t slot, std::uint32_t offset, std::uint32_t bytes, void* data,
               access_state details);
 
-  void egress_push(burst& outgoing);
-  void egress_next();
+  void send_credits();
   void egress_taken(burst_kind kind, bool last_of_chunk);
   void check_finished();
   void show_state();
@@ -204,11 +204,10 @@ class fpga_aggregator : public model, private network_receiver, private network_
   std::vector<std::uint32_t> free_accesses_;
 
   // egress
-  ring<burst*> egress_;
   unsigned egress_chunks_used_ = 0;
-  bool egress_withheld_ = false;
-  picoseconds egress_ready_ = 0;
-  sc_core::sc_event egress_event_;
+
+  // credits
+  std::uint32_t credit_announced_ = 0;  ///< chunks the senders may have sent, as last told to them
 
   probe* state_probe_;
   probe* occupancy_probe_;

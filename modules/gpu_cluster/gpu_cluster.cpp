@@ -43,6 +43,12 @@ gpu_cluster::gpu_cluster(const sc_core::sc_module_name& name, const cluster_para
                                "",
                                "a chunk is due and the access link does not take it",
                                {}});
+  credit_probe_ = &add_probe({"credits",
+                              probe_kind::quantity,
+                              trace_level::packet,
+                              "chunks",
+                              "chunks it may still send (credit flow control)",
+                              {}});
   const auto spawn = [](auto body, const char* process, const sc_core::sc_event& trigger) {
     sc_core::sc_spawn_options options;
     options.spawn_method();
@@ -92,8 +98,11 @@ void gpu_cluster::start() {
       others() == 0 ? 0 : static_cast<std::uint32_t>((control[reg::update_bytes] + chunk_bytes - 1) / chunk_bytes);
   progress_.assign(chunks_, {});
   next_chunk_ = next_offset_ = chunks_received_ = 0;
+  allowed_.fill(static_cast<std::uint32_t>(control[reg::credit_window]));
+  waits_for_credit_ = false;
   round_ = {};
   round_.started = now();
+  recount_credit();
   sent_probe_->set(0);
   received_probe_->set(0);
 
@@ -156,6 +165,11 @@ void gpu_cluster::send_next() {
   due = std::max({due, release_of(next_chunk_), line_ready_});
   if (due > now()) {
     send_.notify(until(due));
+    return;
+  }
+  if (new_chunk && control[reg::credit_window] != 0 && next_chunk_ >= allowed_by_all_) {
+    if (!waits_for_credit_) credit_wait_since_ = now();
+    waits_for_credit_ = true;
     return;
   }
   if (new_chunk) chunk_departed_ = now();
@@ -249,6 +263,7 @@ void gpu_cluster::consume_due() {
 
 void gpu_cluster::consume(burst& arrived) {
   const burst_content& content = arrived.content();
+  if (content.kind == burst_kind::credit) return take_credit(content);
   round_.payload_bytes_received += content.payload_bytes;
   received_probe_->set(round_.payload_bytes_received);
   if (content.round != control[reg::round] || content.chunk >= chunks_ || (content.contributors & ~others()) != 0) {
@@ -275,6 +290,27 @@ void gpu_cluster::consume(burst& arrived) {
   round_.last_spent = arrived.spent;
   arrived.note("taken in by the cluster", name(), now(), path_part::serialization);
   round_.last_story = std::move(arrived.story);
+}
+
+void gpu_cluster::take_credit(const burst_content& content) {
+  if (content.round != control[reg::round] || (others() & site_bit(content.source)) == 0)
+    return;  // of an earlier round
+  std::uint32_t& allowed = allowed_[content.source];
+  allowed = std::max(allowed, content.chunk);
+  recount_credit();
+  if (waits_for_credit_ && next_chunk_ < allowed_by_all_) {
+    waits_for_credit_ = false;
+    round_.credit_wait += now() - credit_wait_since_;
+    send_.notify(sc_core::SC_ZERO_TIME);
+  }
+}
+
+void gpu_cluster::recount_credit() {
+  allowed_by_all_ = chunks_;
+  for (site_set left = others(); left != 0; left &= left - 1) {
+    allowed_by_all_ = std::min(allowed_by_all_, allowed_[static_cast<unsigned>(__builtin_ctzll(left))]);
+  }
+  credit_probe_->set(allowed_by_all_ > next_chunk_ ? allowed_by_all_ - next_chunk_ : 0);
 }
 
 void gpu_cluster::verify(const burst_content& content) {
@@ -314,6 +350,7 @@ std::string gpu_cluster::waits_for() const {
   if (state_ != state::exchange && state_ != state::wait) return {};
   std::string text = "sent " + std::to_string(next_chunk_) + " of " + std::to_string(chunks_) + " chunks, received " +
                      std::to_string(chunks_received_);
+  if (waits_for_credit_) text += "; it waits for credit beyond chunk " + std::to_string(allowed_by_all_);
   if (withheld_) text += "; the access link does not take the next chunk";
   if (chunks_received_ < chunks_) {
     for (std::uint32_t c = 0; c < chunks_; ++c) {

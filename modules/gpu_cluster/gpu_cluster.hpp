@@ -5,6 +5,7 @@
 // bytes are consumed at a finite rate. With real values every element is compared with a direct reduction.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ struct cluster_round {
   picoseconds sent = 0;          ///< last chunk handed to the access link
   picoseconds received = 0;      ///< last merged byte consumed
   picoseconds done = 0;          ///< applied
+  picoseconds credit_wait = 0;   ///< time a due chunk waited for credit
   picoseconds send_blocked = 0;  ///< time a due chunk waited for the access link to take it
   // The last chunk's story: left its (slowest) source at departed, which was free to send at send_start.
   picoseconds last_send_start = 0;
@@ -87,6 +89,8 @@ class gpu_cluster : public model, private network_receiver, private network_send
   void consume_due();
   void consume(burst& arrived);
   void verify(const burst_content& content);
+  void take_credit(const burst_content& content);
+  void recount_credit();
   void check_finished();
   void enter(state next);
   [[nodiscard]] picoseconds release_of(std::uint32_t chunk) const;
@@ -107,6 +111,10 @@ class gpu_cluster : public model, private network_receiver, private network_send
   picoseconds line_ready_ = 0;
   picoseconds withheld_since_ = 0;
   bool withheld_ = false;
+  std::array<std::uint32_t, max_sites> allowed_{};  ///< chunks each receiver lets it have sent
+  std::uint32_t allowed_by_all_ = 0;
+  bool waits_for_credit_ = false;
+  picoseconds credit_wait_since_ = 0;
   picoseconds compute_ends_ = 0;
   sc_core::sc_event step_;
   sc_core::sc_event send_;
@@ -129,6 +137,7 @@ class gpu_cluster : public model, private network_receiver, private network_send
   probe* sent_probe_;
   probe* received_probe_;
   probe* request_probe_;
+  probe* credit_probe_;
 };
 
 }  // namespace tributary

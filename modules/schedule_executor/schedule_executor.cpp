@@ -1,5 +1,6 @@
 #include "modules/schedule_executor/schedule_executor.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -101,6 +102,9 @@ bool schedule_executor::program(const round_program& round, unsigned index) {
     tell_aggregator(ar::slot_base, site.slot_base);
     tell_aggregator(ar::slot_count, site.slot_count);
     tell_aggregator(ar::policy, static_cast<std::uint64_t>(parameters_.policy));
+    tell_aggregator(ar::credit_window, site.receiver_window);
+    tell_aggregator(ar::credit_initial, site.sender_window);
+    tell_aggregator(ar::credit_batch, std::max<std::uint64_t>(1, site.receiver_window / 128));
     control_socket& cluster = *clusters[s];
     const auto tell_cluster = [&](unsigned reg, std::uint64_t value) { set(cluster, "a cluster", reg, value); };
     namespace cr = cluster_register;
@@ -112,6 +116,7 @@ bool schedule_executor::program(const round_program& round, unsigned index) {
     tell_cluster(cr::chunk_bytes, parameters_.chunk_bytes);
     tell_cluster(cr::pace_ps, site.pace);
     tell_cluster(cr::offset_ps, site.send_offset);
+    tell_cluster(cr::credit_window, site.sender_window);
   }
   if (ok) wait(t);
   return ok;
