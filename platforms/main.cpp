@@ -239,6 +239,10 @@ int size_command(const common_arguments& common, const size_arguments& size) {
                  format_bytes(static_cast<double>(most)));
       return check_failed;
     }
+    if (found->memory_bytes == spec.chunk_bytes) {
+      fmt::print("{}: all-to-all is no slower than rotating groups of {} with any memory\n", spec.name, size.crossover);
+      return done;
+    }
     fmt::print("{}: from {} of aggregator memory on, all-to-all ({}) is no slower than rotating groups of {} ({})\n",
                spec.name, format_bytes(static_cast<double>(found->memory_bytes)), format_seconds(found->first_s),
                size.crossover, format_seconds(found->second_s));

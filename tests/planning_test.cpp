@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
 #include <cmath>
@@ -94,19 +95,19 @@ struct throughput_case {
 
 void PrintTo(const throughput_case& each, std::ostream* out) { *out << each.memory; }
 
-class Throughput : public ::testing::TestWithParam<std::tuple<throughput_case, const char*, const char*>> {};
+class Throughput : public ::testing::TestWithParam<std::tuple<throughput_case, std::string, std::string>> {};
 
 /// Throughput over memory size against the closed formulas, all-to-all over nine cities, whatever holds the memory.
 TEST_P(Throughput, IsWhatTheFormulasSayAndMemoryNeverOverflows) {
   const auto& [size, policy, flow] = GetParam();
   // Credits let a whole window leave before the first one is due back, so rates are right over whole windows.
   const std::uint64_t slots = parse_quantity(size.memory, dimension::bytes) / size.chunk_bytes;
-  const std::uint64_t window = std::string(policy) == "per_stream" ? slots / 8 : slots;
-  const std::uint64_t chunks = std::string(flow) == "paced" ? 6000 : (6000 + window - 1) / window * window + 1;
-  const platform_spec spec = nine_city(
-      {std::string("site_defaults.aggregator.memory=") + size.memory, std::string("workload.chunk=") + size.chunk,
-       "workload.update=" + std::to_string(chunks * size.chunk_bytes) + " B",
-       std::string("network.buffering=") + policy, std::string("network.flow=") + flow});
+  const std::uint64_t window = policy == "per_stream" ? slots / 8 : slots;
+  const std::uint64_t chunks = flow == "paced" ? 6000 : (6000 + window - 1) / window * window + 1;
+  const platform_spec spec = nine_city({std::string("site_defaults.aggregator.memory=") + size.memory,
+                                        std::string("workload.chunk=") + size.chunk,
+                                        "workload.update=" + std::to_string(chunks * size.chunk_bytes) + " B",
+                                        "network.buffering=" + policy, "network.flow=" + flow});
   const planner::platform_model model = model_of(spec);
   const planner::fluid_rate formula = planner::fluid_group_rate(
       model, model.latencies(), planner::all_to_all(9).rounds[0][0], planner::wire_overhead(model, true));
@@ -124,7 +125,13 @@ INSTANTIATE_TEST_SUITE_P(NineCities, Throughput,
                                                               throughput_case{"2 GB", "1 MiB", 1 << 20},
                                                               throughput_case{"8 GB", "2 MiB", 2 << 20}),
                                             ::testing::Values("per_stream", "in_place"),
-                                            ::testing::Values("paced", "credit")));
+                                            ::testing::Values("paced", "credit")),
+                         [](const auto& test) {
+                           std::string name = std::string(std::get<0>(test.param).memory) + "_" +
+                                              std::get<1>(test.param) + "_" + std::get<2>(test.param);
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 TEST(Planning, TheBestScheduleIsWrittenAndRuns) {
   const temporary_folder folder;
