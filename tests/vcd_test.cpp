@@ -56,6 +56,18 @@ TEST(VcdWriter, WritesChangesInOrderAndFutureOnesWhenTheirTimeComes) {
   EXPECT_EQ(dump.signals.count("c.detail"), 0U);
 }
 
+TEST(VcdWriter, AHeldValueFallsWhenTheLastHoldEnds) {
+  const temporary_folder folder;
+  probe command({"command", probe_kind::state, trace_level::packet, "", "", {"idle", "read", "write"}});
+  const std::string path = folder.path() + "/x.vcd";
+  vcd_writer writer(path, "test", {{{"a"}, &command, ""}}, trace_level::packet, 0);
+  command.hold(1, 300, 0);  // simulated time stands at 0 outside a simulation
+  command.hold(2, 500, 0);  // overlaps: the fall at 300 is no more
+  writer.close(1000);
+  using changes = std::vector<std::pair<std::uint64_t, double>>;
+  EXPECT_EQ(parse_vcd(read_file(path)).signals.at("a.command").changes, (changes{{0, 2}, {500, 0}}));
+}
+
 TEST(VcdWriter, AnUnfinishedFileIsRemoved) {
   const temporary_folder folder;
   const std::string path = folder.path() + "/x.vcd";
@@ -88,6 +100,10 @@ SIMULATION_TEST(Waveform, SaysWhatTheResultsSay) {
       EXPECT_EQ(dump.signals.at(site + ".aggregator.occupancy").last(), 0);
       EXPECT_EQ(dump.signals.at(site + ".aggregator.merged").last(), 32);
       EXPECT_EQ(dump.signals.at(site + ".aggregator.memory_stall").highest(), 0);
+      EXPECT_EQ(dump.signals.at(site + ".access.requests_forward").last(),
+                dump.signals.at(site + ".access.accepts_forward").last());
+      EXPECT_EQ(dump.signals.at(site + ".memory.command").highest(), 2) << "reads and writes";
+      EXPECT_EQ(dump.signals.at(site + ".memory.command").last(), 0) << "idle in the end";
       const vcd_signal& state = dump.signals.at(site + ".cluster.state");
       EXPECT_EQ(state.last(), 5) << "done";
       EXPECT_EQ(state.changes.back().first, round.site_done[s]);

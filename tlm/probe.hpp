@@ -35,6 +35,10 @@ class probe_sink {
   /// The probe it numbered `id` has the value `value` from `when` on, announced at simulated time `now`; when >= now.
   virtual void changed(unsigned id, picoseconds now, picoseconds when, std::uint64_t value) = 0;
 
+  /// The probe has the value `then` from `until` on, unless it is held again before (source.generation() has moved on).
+  virtual void held(unsigned /*id*/, picoseconds /*now*/, picoseconds /*until*/, std::uint64_t /*then*/,
+                    std::uint64_t /*generation*/) {}
+
  protected:
   ~probe_sink() = default;
 };
@@ -45,6 +49,9 @@ class probe {
 
   void set(std::uint64_t value);                       ///< from now on
   void set_at(picoseconds when, std::uint64_t value);  ///< from a moment not before now
+  /// `value` from now until `until`, then `then` - unless held again before: for what overlapping activities keep busy.
+  void hold(std::uint64_t value, picoseconds until, std::uint64_t then);
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }  ///< counts calls of hold
   [[nodiscard]] std::uint64_t value() const { return value_; }
   [[nodiscard]] const probe_info& info() const { return info_; }
 
@@ -61,6 +68,7 @@ class probe {
   probe_info info_;
   std::vector<listener> listeners_;
   std::uint64_t value_ = 0;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace tributary

@@ -186,7 +186,7 @@ void vcd_writer::advance(picoseconds to) {
       flush_step();
       time_ = next.when;
     }
-    apply(next.id, next.value);
+    if (next.generation == 0 || next.generation == signals_[next.id].source->generation()) apply(next.id, next.value);
   }
   if (to > time_) {
     flush_step();
@@ -197,11 +197,17 @@ void vcd_writer::advance(picoseconds to) {
 void vcd_writer::changed(unsigned id, picoseconds now, picoseconds when, std::uint64_t value) {
   advance(now);
   if (when > now) {
-    futures_.push_back({when, sequence_++, id, value});
+    futures_.push_back({when, sequence_++, id, value, 0});
     std::push_heap(futures_.begin(), futures_.end(), later);
   } else {
     apply(id, value);
   }
+}
+
+void vcd_writer::held(unsigned id, picoseconds now, picoseconds until, std::uint64_t then, std::uint64_t generation) {
+  advance(now);
+  futures_.push_back({until, sequence_++, id, then, generation});
+  std::push_heap(futures_.begin(), futures_.end(), later);
 }
 
 void vcd_writer::close(picoseconds now) {

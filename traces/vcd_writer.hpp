@@ -36,6 +36,7 @@ class vcd_writer final : public probe_sink {
   ~vcd_writer();
 
   void changed(unsigned id, picoseconds now, picoseconds when, std::uint64_t value) override;
+  void held(unsigned id, picoseconds now, picoseconds until, std::uint64_t then, std::uint64_t generation) override;
   /// Writes what is due up to `now`, stamps `now` and closes. Changes beyond it are dropped. Throws std::runtime_error
   /// when the disk did not take the file.
   void close(picoseconds now);
@@ -57,6 +58,7 @@ class vcd_writer final : public probe_sink {
     std::uint64_t sequence;
     unsigned id;
     std::uint64_t value;
+    std::uint64_t generation;  ///< 0: unconditional
   };
 
   void header(const std::string& comment, const std::vector<traced_signal>& signals);

@@ -18,6 +18,18 @@ long_haul_link::long_haul_link(const sc_core::sc_module_name& name,
     direction.busy = &add_probe({"busy" + suffix, probe_kind::flag, trace_level::chunk, "", "sending a burst", {}});
     direction.stall = &add_probe(
         {"stall" + suffix, probe_kind::flag, trace_level::chunk, "", "the far end does not take what has arrived", {}});
+    direction.requests = &add_probe({"requests" + suffix,
+                                     probe_kind::quantity,
+                                     trace_level::packet,
+                                     "bursts",
+                                     "bursts begun at this end (BEGIN_REQ)",
+                                     {}});
+    direction.accepts = &add_probe({"accepts" + suffix,
+                                    probe_kind::quantity,
+                                    trace_level::packet,
+                                    "bursts",
+                                    "bursts taken at this end (END_REQ)",
+                                    {}});
     direction.bytes_sent = &add_probe({"wire_bytes" + suffix,
                                        probe_kind::quantity,
                                        trace_level::packet,
@@ -40,6 +52,7 @@ long_haul_link::long_haul_link(const sc_core::sc_module_name& name,
 
 tlm::tlm_sync_enum long_haul_link::receive(unsigned d, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) {
   direction_state& direction = directions_[d];
+  direction.requests->set(++direction.requested);
   if (direction.blocked) {
     direction.waiting_in = &incoming;
     return tlm::TLM_ACCEPTED;
@@ -80,6 +93,7 @@ void long_haul_link::transmit(unsigned direction_number, burst& taken, picosecon
   counters.payload_bytes_in += content.payload_bytes;
   counters.wire_bytes_in += content.wire_bytes;
   counters.busy += whole;
+  direction.accepts->set(counters.bursts_in);
   direction.busy->set_at(start, 1);
   direction.bytes_sent->set_at(start, counters.wire_bytes_in);
   direction.bytes_in_flight->set_at(start, counters.wire_bytes_in - counters.wire_bytes_out);

@@ -71,6 +71,9 @@ class long_haul_link : public model, private network_receiver, private network_s
     sc_core::sc_event deliver;
     probe* busy = nullptr;
     probe* stall = nullptr;
+    probe* requests = nullptr;
+    probe* accepts = nullptr;
+    std::uint64_t requested = 0;
     probe* bytes_sent = nullptr;
     probe* bytes_in_flight = nullptr;
   };

@@ -15,12 +15,19 @@ memory_controller::memory_controller(const sc_core::sc_module_name& name, const 
       channel_free_(parameters.channels, 0),
       completing_("completing") {
   socket.bind(static_cast<tlm::tlm_fw_transport_if<>&>(*this));
-  busy_probe_ = &add_probe({"bytes",
-                            probe_kind::quantity,
-                            trace_level::packet,
-                            "bytes",
-                            "bytes read and written since the start of the run",
-                            {}});
+  command_probe_ = &add_probe({"command",
+                               probe_kind::state,
+                               trace_level::packet,
+                               "",
+                               "access under way, the last one taken",
+                               {"idle", "read", "write"}});
+  address_probe_ = &add_probe({"address", probe_kind::set, trace_level::packet, "", "its first byte", {}});
+  bytes_probe_ = &add_probe({"bytes",
+                             probe_kind::quantity,
+                             trace_level::packet,
+                             "bytes",
+                             "bytes read and written since the start of the run",
+                             {}});
   sc_core::sc_spawn_options options;
   options.spawn_method();
   options.dont_initialize();
@@ -104,7 +111,9 @@ picoseconds memory_controller::serve(tlm::tlm_generic_payload& access, picosecon
     ++counters_.writes;
     counters_.written_bytes += length;
   }
-  busy_probe_->set_at(when, counters_.read_bytes + counters_.written_bytes);
+  command_probe_->hold(access.is_read() ? 1 : 2, std::max(complete, latest_free_), 0);
+  address_probe_->set(access.get_address());
+  bytes_probe_->set_at(when, counters_.read_bytes + counters_.written_bytes);
   if (access.get_extension<timing_only>() == nullptr) move_data(access);
   return complete + parameters_.latency;
 }

@@ -84,7 +84,9 @@ class memory_controller : public model, private tlm::tlm_fw_transport_if<> {
   tlm::tlm_generic_payload* request_withheld_ = nullptr;
   unsigned outstanding_ = 0;
 
-  probe* busy_probe_;
+  probe* bytes_probe_;
+  probe* command_probe_;
+  probe* address_probe_;
 };
 
 }  // namespace tributary
