@@ -110,7 +110,13 @@ rated_schedule best_labelling(const platform_model& model, const construction& o
   double best = costs.pass(of.rounds);
   const bool symmetric = std::all_of(of.rounds.rounds.begin(), of.rounds.rounds.end(),
                                      [](const partition& round) { return round.size() == 1; });
-  for (unsigned attempt = 0; attempt <= restarts && !symmetric; ++attempt) {
+  // A sweep tries every swap and costs every group; long schedules of many sites get fewer restarts, so that the whole
+  // search stays within seconds. By count, not by clock: the answer is the same on any machine.
+  std::size_t groups = 0;
+  for (const partition& round : of.rounds.rounds) groups += round.size();
+  const double sweeps = 2.5e6 / (static_cast<double>(groups) * sites * sites / 2);
+  const auto attempts = static_cast<unsigned>(std::min<double>(restarts, sweeps));
+  for (unsigned attempt = 0; attempt <= attempts && !symmetric; ++attempt) {
     std::vector<unsigned> label(sites);
     std::iota(label.begin(), label.end(), 0U);
     if (attempt > 0) {

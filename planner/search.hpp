@@ -21,8 +21,8 @@ struct rated_schedule {
 [[nodiscard]] std::optional<rated_schedule> best_orthogonal_pair(const platform_model& model, unsigned size, double w);
 
 /// The labelling of sites that makes a construction quickest: swaps of two sites until none helps, from `restarts`
-/// random beginnings drawn from `seed`, and once from the sites' own order. Groups are costed apart (shared links
-/// between groups count only in the result's seconds).
+/// random beginnings (fewer for long schedules of many sites) drawn from `seed`, and once from the sites' own order.
+/// Groups are costed apart (shared links between groups count only in the result's seconds).
 [[nodiscard]] rated_schedule best_labelling(const platform_model& model, const construction& of, double w,
                                             std::uint64_t seed, unsigned restarts);
 
