@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -133,10 +134,6 @@ int main() {
                  return m.events / m.wall_s / (bare.events / bare.wall_s);
                }));
   }
-  (void)std::remove((std::string(folder) + "/round_000.vcd").c_str());
-  for (const char* left :
-       {"/waves.gtkw", "/states_1_executor.txt", "/states_2_cluster.txt", "/states_3_aggregator.txt", ""}) {
-    (void)std::remove((std::string(folder) + left).c_str());
-  }
+  std::filesystem::remove_all(folder);
   return 0;
 }
