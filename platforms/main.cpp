@@ -146,7 +146,7 @@ int run_command(const common_arguments& common, const run_arguments& run, const 
     }
     fmt::print("  wrote {}", folder);
     if (spec.trace != trace_level::none && !result.rounds.empty()) {
-      fmt::print(" (look at it: tributary waves {})", folder);
+      fmt::print(" (look at it: {} waves {})", command.front(), folder);
     }
     fmt::print("\n");
   }
