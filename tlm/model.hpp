@@ -24,6 +24,16 @@ class model : public sc_core::sc_module {
 
   probe& add_probe(probe_info info) { return probes_.emplace_back(std::move(info)); }
 
+  /// A method process that runs `body` whenever `trigger` is notified, not at the start. Call from the constructor.
+  template <typename Body>
+  static void spawn_method(const char* process, const sc_core::sc_event& trigger, Body body) {
+    sc_core::sc_spawn_options options;
+    options.spawn_method();
+    options.dont_initialize();
+    options.set_sensitivity(&trigger);
+    sc_core::sc_spawn(body, process, &options);
+  }
+
   [[nodiscard]] static picoseconds now() { return sc_core::sc_time_stamp().value(); }
   [[nodiscard]] static sc_core::sc_time as_time(picoseconds t) { return sc_core::sc_time::from_value(t); }
   /// From now until `t`; zero when `t` has passed.

@@ -55,14 +55,7 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
                             {}});
   merged_probe_ =
       &add_probe({"merged", probe_kind::quantity, trace_level::chunk, "chunks", "chunks merged in this round", {}});
-  const auto spawn = [](auto body, const char* process, const sc_core::sc_event& trigger) {
-    sc_core::sc_spawn_options options;
-    options.spawn_method();
-    options.dont_initialize();
-    options.set_sensitivity(&trigger);
-    sc_core::sc_spawn(body, process, &options);
-  };
-  spawn([this] { do_work(); }, "work_method", work_.due());
+  spawn_method("work_method", work_.due(), [this] { do_work(); });
 }
 
 // ---- driver side ------------------------------------------------------------------------------------------------

@@ -49,16 +49,9 @@ gpu_cluster::gpu_cluster(const sc_core::sc_module_name& name, const cluster_para
                               "chunks",
                               "chunks it may still send (credit flow control)",
                               {}});
-  const auto spawn = [](auto body, const char* process, const sc_core::sc_event& trigger) {
-    sc_core::sc_spawn_options options;
-    options.spawn_method();
-    options.dont_initialize();
-    options.set_sensitivity(&trigger);
-    sc_core::sc_spawn(body, process, &options);
-  };
-  spawn([this] { step(); }, "step_method", step_);
-  spawn([this] { send_next(); }, "send_method", send_);
-  spawn([this] { consume_due(); }, "consume_method", consuming_.due());
+  spawn_method("step_method", step_, [this] { step(); });
+  spawn_method("send_method", send_, [this] { send_next(); });
+  spawn_method("consume_method", consuming_.due(), [this] { consume_due(); });
 }
 
 site_set gpu_cluster::others() const { return control[reg::members] & ~site_bit(parameters_.id); }

@@ -42,11 +42,7 @@ long_haul_link::long_haul_link(const sc_core::sc_module_name& name,
                                             "bytes",
                                             "wire bytes between this end and the far one",
                                             {}});
-    sc_core::sc_spawn_options options;
-    options.spawn_method();
-    options.dont_initialize();
-    options.set_sensitivity(&direction.deliver);
-    sc_core::sc_spawn([this, d] { deliver(d); }, ("deliver" + suffix).c_str(), &options);
+    spawn_method(("deliver" + suffix).c_str(), direction.deliver, [this, d] { deliver(d); });
   }
 }
 

@@ -28,11 +28,7 @@ memory_controller::memory_controller(const sc_core::sc_module_name& name, const 
                              "bytes",
                              "bytes read and written since the start of the run",
                              {}});
-  sc_core::sc_spawn_options options;
-  options.spawn_method();
-  options.dont_initialize();
-  options.set_sensitivity(&completing_.due());
-  sc_core::sc_spawn([this] { respond_due(); }, "respond", &options);
+  spawn_method("respond", completing_.due(), [this] { respond_due(); });
 }
 
 tlm::tlm_response_status memory_controller::check(const tlm::tlm_generic_payload& access) const {

@@ -28,11 +28,7 @@ multicast_router::multicast_router(const sc_core::sc_module_name& name, const ro
                                   {}});
   }
   control.set(router_register::id, parameters.id);
-  sc_core::sc_spawn_options options;
-  options.spawn_method();
-  options.dont_initialize();
-  options.set_sensitivity(&send_queue_.due());
-  sc_core::sc_spawn([this] { send_due(); }, "send", &options);
+  spawn_method("send", send_queue_.due(), [this] { send_due(); });
 }
 
 void multicast_router::registers_written(unsigned index, std::uint64_t value) {

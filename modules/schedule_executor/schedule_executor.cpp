@@ -44,31 +44,28 @@ bool schedule_executor::refused(const std::string& what) {
   return false;
 }
 
-bool schedule_executor::write(control_socket& socket, unsigned index, std::uint64_t value, sc_core::sc_time& t,
-                              const char* what) {
+tlm::tlm_response_status schedule_executor::access(control_socket& socket, tlm::tlm_command command, unsigned index,
+                                                   std::uint64_t& value, sc_core::sc_time& t) {
   tlm::tlm_generic_payload access;
-  access.set_write();
+  access.set_command(command);
   access.set_address(register_offset(index));
   access.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
   access.set_data_length(8);
   access.set_streaming_width(8);
   access.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   socket->b_transport(access, t);
-  if (access.is_response_ok()) return true;
-  return refused(std::string("writing register ") + std::to_string(index) + " of " + what +
-                 " failed: " + access.get_response_string());
+  return access.get_response_status();
+}
+
+bool schedule_executor::write(control_socket& socket, unsigned index, std::uint64_t value, sc_core::sc_time& t,
+                              const char* what) {
+  if (access(socket, tlm::TLM_WRITE_COMMAND, index, value, t) == tlm::TLM_OK_RESPONSE) return true;
+  return refused(std::string("writing register ") + std::to_string(index) + " of " + what + " failed");
 }
 
 std::uint64_t schedule_executor::read(control_socket& socket, unsigned index, sc_core::sc_time& t) {
   std::uint64_t value = 0;
-  tlm::tlm_generic_payload access;
-  access.set_read();
-  access.set_address(register_offset(index));
-  access.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
-  access.set_data_length(8);
-  access.set_streaming_width(8);
-  access.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  socket->b_transport(access, t);
+  (void)access(socket, tlm::TLM_READ_COMMAND, index, value, t);
   return value;
 }
 

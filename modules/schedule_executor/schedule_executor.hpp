@@ -89,6 +89,8 @@ class schedule_executor : public model {
   void execute();
   bool run_round(unsigned index);
   bool program(const round_program& round, unsigned index);
+  [[nodiscard]] static tlm::tlm_response_status access(control_socket& socket, tlm::tlm_command command, unsigned index,
+                                                       std::uint64_t& value, sc_core::sc_time& t);
   bool write(control_socket& socket, unsigned index, std::uint64_t value, sc_core::sc_time& t, const char* what);
   [[nodiscard]] std::uint64_t read(control_socket& socket, unsigned index, sc_core::sc_time& t);
   [[nodiscard]] bool all_done() const;
