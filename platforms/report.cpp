@@ -119,10 +119,22 @@ json results_json(const platform_spec& spec, const run_result& result) {
     aggregator["duplicate_bursts"] = site.aggregator.duplicate_bursts;
     aggregator["late_bursts"] = site.aggregator.late_bursts;
     aggregator["stall_s"] = stalls;
+    if (site.memory.commands.activates != 0) {
+      const dram_counters& commands = site.memory.commands;
+      memory["row_hit_ratio"] = static_cast<double>(commands.row_hits) /
+                                static_cast<double>(std::max<std::uint64_t>(1, commands.reads + commands.writes));
+      memory["activates"] = commands.activates;
+      memory["refreshes"] = commands.refreshes;
+    }
+    if (site.on_chip_bytes != 0) {
+      memory["on_chip_bytes"] = site.on_chip_bytes;
+      aggregator["spilled_chunks"] = site.aggregator.spilled_chunks;
+    }
     aggregator["memory"] = memory;
     json each;
     each["idle_fraction"] = site.idle_fraction;
     each["aggregator"] = aggregator;
+    if (spec.values == value_format::int32) each["saturated"] = site.saturated;
     if (spec.values != value_format::synthetic) {
       each["elements_compared"] = site.elements_compared;
       each["mismatches"] = site.mismatches;
@@ -159,17 +171,87 @@ json results_json(const platform_spec& spec, const run_result& result) {
   return top;
 }
 
+namespace {
+
+std::string time_text(picoseconds t) { return fmt::format("{} ps", t); }
+std::string size_text(std::uint64_t b) { return fmt::format("{} B", b); }
+std::string rate_text(bits_per_s r) { return fmt::format("{} bps", r); }
+
+json device_json(const memory_device_spec& device) {
+  json to = {{"capacity", size_text(device.capacity_bytes)},
+             {"latency", time_text(device.latency)},
+             {"level", device.level == memory_level::rate   ? "rate"
+                       : device.level == memory_level::bulk ? "bulk"
+                                                            : "burst"},
+             {"four_phase", device.four_phase}};
+  if (device.level == memory_level::rate) {
+    to["channels"] = device.channels;
+    to["channel_rate"] = rate_text(device.channel_rate);
+    to["efficiency"] = device.efficiency;
+    to["interleave"] = size_text(device.interleave_bytes);
+  }
+  if (!device.dram.present()) return to;
+  const dram_timing& t = device.dram.timing;
+  const dram_geometry& g = device.dram.geometry;
+  const dram_policy& p = device.dram.policy;
+  to["dram"] = {{"clock", time_text(t.clock)},
+                {"burst_length", t.burst_cycles * 2},
+                {"bus_bits", g.bus_bits},
+                {"channels", g.channels},
+                {"ranks", g.ranks},
+                {"bank_groups", g.bank_groups},
+                {"banks", g.banks},
+                {"rows", g.rows},
+                {"columns", g.columns},
+                {"mapping", p.mapping},
+                {"page", p.page == page_policy::open ? "open" : "closed"},
+                {"refresh", p.refresh == refresh_policy::all_bank   ? "all_bank"
+                            : p.refresh == refresh_policy::per_bank ? "per_bank"
+                                                                    : "none"},
+                {"transaction_queue", p.transaction_queue},
+                {"bank_queue", p.bank_queue},
+                {"drain_high", p.drain_high},
+                {"drain_low", p.drain_low},
+                {"age_limit", p.age_limit},
+                {"port_columns", p.port_columns},
+                {"separate_row_bus", p.separate_row_bus},
+                {"timing",
+                 {{"CL", t.read_latency},
+                  {"CWL", t.write_latency},
+                  {"tRCD", t.rcd},
+                  {"tRP", t.rp},
+                  {"tRAS", t.ras},
+                  {"tCCD_S", t.ccd_s},
+                  {"tCCD_L", t.ccd_l},
+                  {"tRRD_S", t.rrd_s},
+                  {"tRRD_L", t.rrd_l},
+                  {"tFAW", t.faw},
+                  {"tWTR_S", t.wtr_s},
+                  {"tWTR_L", t.wtr_l},
+                  {"tWR", t.wr},
+                  {"tRTP", t.rtp},
+                  {"tRFC", t.rfc},
+                  {"tRFCpb", t.rfc_pb},
+                  {"tREFI", t.refi},
+                  {"tRTRS", t.rtrs}}}};
+  return to;
+}
+
+}  // namespace
+
 json resolved_configuration(const platform_spec& spec) {
-  const auto time = [](picoseconds t) { return fmt::format("{} ps", t); };
-  const auto size = [](std::uint64_t b) { return fmt::format("{} B", b); };
-  const auto rate = [](bits_per_s r) { return fmt::format("{} bps", r); };
+  const auto time = time_text;
+  const auto size = size_text;
+  const auto rate = rate_text;
   json top;
   top["name"] = spec.name;
   top["workload"] = {{"update", size(spec.update_bytes)},
                      {"chunk", size(spec.chunk_bytes)},
                      {"values", spec.values == value_format::fp32    ? "fp32"
+                                : spec.values == value_format::bf16  ? "bf16"
                                 : spec.values == value_format::int32 ? "int32"
-                                                                     : "synthetic"}};
+                                                                     : "synthetic"},
+                     {"scale_bits", spec.scale_bits}};
   top["wire"] = {{"mtu", size(spec.format.mtu_bytes)},
                  {"headers", size(spec.format.header_bytes)},
                  {"framing", size(spec.format.framing_bytes)}};
@@ -193,22 +275,28 @@ json resolved_configuration(const platform_spec& spec) {
         {"reduce", time(site.cluster.reduce_time)},   {"released_early_share", site.cluster.released_early_share},
         {"apply", time(site.cluster.apply_time)},     {"consume", rate(site.cluster.consume_rate)}};
     const aggregator_spec& aggregator = site.aggregator;
-    each["aggregator"] = {{"memory", size(aggregator.memory_bytes)},
-                          {"ports", rate(aggregator.ports)},
-                          {"datapath", size(aggregator.datapath_bytes)},
-                          {"lanes", aggregator.lanes},
-                          {"clock", fmt::format("{} Hz", aggregator.clock_hz)},
-                          {"adder_cycles", aggregator.adder_cycles},
-                          {"ingress_buffer", size(aggregator.ingress_buffer_bytes)},
-                          {"egress_chunks", aggregator.egress_chunks},
-                          {"device",
-                           {{"capacity", size(aggregator.device.capacity_bytes)},
-                            {"channels", aggregator.device.channels},
-                            {"channel_rate", rate(aggregator.device.channel_rate)},
-                            {"efficiency", aggregator.device.efficiency},
-                            {"interleave", size(aggregator.device.interleave_bytes)},
-                            {"latency", time(aggregator.device.latency)},
-                            {"four_phase", aggregator.device.four_phase ? "true" : "false"}}}};
+    each["aggregator"] = {
+        {"memory", size(aggregator.memory_bytes)},
+        {"ports", rate(aggregator.ports)},
+        {"datapath", size(aggregator.datapath_bytes)},
+        {"lanes", aggregator.lanes},
+        {"clock", fmt::format("{} Hz", aggregator.clock_hz)},
+        {"adder_cycles", aggregator.adder_cycles},
+        {"ingress_buffer", size(aggregator.ingress_buffer_bytes)},
+        {"egress_chunks", aggregator.egress_chunks},
+        {"placement", aggregator.placement == slot_placement::on_chip         ? "on_chip"
+                      : aggregator.placement == slot_placement::on_chip_first ? "on_chip_first"
+                                                                              : "external"},
+        {"slot_table", {{"entries", aggregator.slot_table_entries}, {"tag_bits", aggregator.tag_bits}}},
+        {"resources",
+         {{"dsp", aggregator.resources.dsp},
+          {"block_ram", aggregator.resources.block_ram},
+          {"ultra_ram", aggregator.resources.ultra_ram}}},
+        {"device", device_json(aggregator.device)}};
+    if (aggregator.on_chip_bytes != 0) {
+      each["aggregator"]["on_chip_device"] = device_json(aggregator.on_chip);
+      each["aggregator"]["on_chip_memory"] = size(aggregator.on_chip_bytes);
+    }
     sites.push_back(each);
   }
   top["sites"] = sites;

@@ -17,8 +17,9 @@ struct simulation::site_modules : sc_core::sc_module {
   gpu_cluster cluster;
   fpga_aggregator aggregator;
   memory_controller memory;
-  long_haul_link access;  ///< direction 0: cluster to router, 1: aggregator to cluster
-  long_haul_link ports;   ///< direction 0: router to aggregator
+  std::unique_ptr<memory_controller> on_chip_memory;  ///< null: all slots lie in `memory`
+  long_haul_link access;                              ///< direction 0: cluster to router, 1: aggregator to cluster
+  long_haul_link ports;                               ///< direction 0: router to aggregator
   sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS>
       cluster_interrupt;  ///< raised by the module, lowered by the driver
   sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> aggregator_interrupt;
@@ -34,6 +35,9 @@ struct simulation::site_modules : sc_core::sc_module {
                            {site.access_down, site.access_latency, site.name + " access down"}}}),
         ports("ports", {{{site.aggregator.ports, site.access_latency, site.name + " ports"},
                          {site.aggregator.ports, site.access_latency, site.name + " ports back"}}}) {
+    if (site.aggregator.on_chip_bytes != 0) {
+      on_chip_memory = std::make_unique<memory_controller>("on_chip_memory", site.aggregator.on_chip.parameters());
+    }
     cluster.interrupt(cluster_interrupt);
     aggregator.interrupt(aggregator_interrupt);
   }
@@ -81,6 +85,21 @@ void simulation::connect(network_initiator_socket& from, network_target_socket& 
   network_checkers_.back()->out.bind(to);
 }
 
+void simulation::connect(memory_port& from, memory_controller& to) {
+  if (!options_.protocol_checkers) {
+    from.socket.bind(to.socket);
+    return;
+  }
+  memory_checkers_.push_back(
+      std::make_unique<memory_checker>(fmt::format("memory_checker_{}", memory_checkers_.size()).c_str()));
+  from.socket.bind(memory_checkers_.back()->in);
+  memory_checkers_.back()->out.bind(to.socket);
+  if (to.parameters().level == memory_level::burst) {
+    command_checkers_.push_back(std::make_unique<dram_command_checker>(to.parameters().device));
+    to.watch(*command_checkers_.back());
+  }
+}
+
 void simulation::build() {
   const sc_core::sc_time access_time = sc_core::sc_time::from_value(spec_.register_access_time);
 
@@ -110,12 +129,16 @@ void simulation::build() {
     cluster.split_into_packets = spec_.packet_fidelity;
     cluster.format = spec_.format;
     cluster.values = spec_.values;
+    cluster.scale_bits = spec_.scale_bits;
     cluster.seed = spec_.seed;
     cluster.register_access_time = access_time;
 
     aggregator_parameters aggregator;
     aggregator.id = static_cast<unsigned>(s);
-    aggregator.memory_bytes = site.aggregator.memory_bytes;
+    aggregator.memory_bytes = site.aggregator.memory_bytes - site.aggregator.on_chip_bytes;
+    aggregator.on_chip_bytes = site.aggregator.on_chip_bytes;
+    aggregator.slot_table_entries = site.aggregator.slot_table_entries;
+    aggregator.tag_bits = site.aggregator.tag_bits;
     aggregator.datapath_bytes = site.aggregator.datapath_bytes;
     aggregator.lanes = site.aggregator.lanes;
     aggregator.clock_hz = site.aggregator.clock_hz;
@@ -128,15 +151,8 @@ void simulation::build() {
     aggregator.values = spec_.values;
     aggregator.register_access_time = access_time;
 
-    memory_parameters memory;
-    memory.capacity_bytes = site.aggregator.device.capacity_bytes;
-    memory.channels = site.aggregator.device.channels;
-    memory.interleave_bytes = site.aggregator.device.interleave_bytes;
-    memory.channel_rate = site.aggregator.device.sustained_channel_rate();
-    memory.latency = site.aggregator.device.latency;
-    memory.four_phase = site.aggregator.device.four_phase;
-
-    sites_.push_back(std::make_unique<site_modules>(site.identifier.c_str(), cluster, aggregator, memory, site, pool_));
+    sites_.push_back(std::make_unique<site_modules>(site.identifier.c_str(), cluster, aggregator,
+                                                    site.aggregator.device.parameters(), site, pool_));
   }
 
   for (std::size_t r = 0; r < spec_.routers.size(); ++r) {
@@ -190,13 +206,8 @@ void simulation::build() {
       connect(site.ports.out[1], *router.in[port + 1]);
     }
     connect(site.access.out[1], site.cluster.in);
-    if (options_.protocol_checkers) {
-      memory_checkers_.push_back(std::make_unique<memory_checker>(fmt::format("memory_checker_{}", s).c_str()));
-      site.aggregator.memory.socket.bind(memory_checkers_.back()->in);
-      memory_checkers_.back()->out.bind(site.memory.socket);
-    } else {
-      site.aggregator.memory.socket.bind(site.memory.socket);
-    }
+    connect(site.aggregator.memory, site.memory);
+    if (site.on_chip_memory != nullptr) connect(*site.aggregator.on_chip, *site.on_chip_memory);
     executor_->clusters[s]->bind(site.cluster.control.socket);
     executor_->aggregators[s]->bind(site.aggregator.control.socket);
     executor_->cluster_interrupts[s].bind(site.cluster_interrupt);
@@ -229,7 +240,11 @@ round_program simulation::program_of(const planner::round_plan& plan) const {
     site_program& site = program.sites[s];
     site.group = static_cast<std::uint16_t>(plan.groups.size());  // singletons share a group nobody sends in
     site.members = site_bit(static_cast<unsigned>(s));
-    site.slot_count = std::min<std::uint64_t>(spec_.sites[s].aggregator.memory_bytes / spec_.chunk_bytes, 0xffffffff);
+    const aggregator_spec& aggregator = spec_.sites[s].aggregator;
+    const std::uint64_t slot_bytes = spec_.slot_bytes();
+    site.on_chip_slots = aggregator.on_chip_bytes / slot_bytes;
+    site.slot_count = std::min<std::uint64_t>(
+        site.on_chip_slots + (aggregator.memory_bytes - aggregator.on_chip_bytes) / slot_bytes, 0xffffffff);
   }
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     const planner::group_plan& group = plan.groups[g];
@@ -283,6 +298,7 @@ std::vector<wave_group> simulation::wave_groups() {
     add_all(group, {id, "cluster"}, sites_[s]->cluster);
     add_all(group, {id, "aggregator"}, sites_[s]->aggregator);
     add_all(group, {id, "memory"}, sites_[s]->memory);
+    if (sites_[s]->on_chip_memory != nullptr) add_all(group, {id, "on_chip_memory"}, *sites_[s]->on_chip_memory);
     for (std::size_t l = 0; l < links_.size(); ++l) {
       // A link is shown with the site it leaves: direction 0 at end a, direction 1 at end b.
       for (probe& each : links_[l]->probes()) {
@@ -627,6 +643,13 @@ void simulation::collect(run_result& result) {
     site_result each;
     each.aggregator = site.aggregator.counters();
     each.memory = site.memory.counters();
+    if (site.on_chip_memory != nullptr) {
+      const memory_counters on_chip = site.on_chip_memory->counters();
+      each.memory.read_bytes += on_chip.read_bytes;
+      each.memory.written_bytes += on_chip.written_bytes;
+      each.on_chip_bytes = on_chip.read_bytes + on_chip.written_bytes;
+    }
+    each.saturated = site.cluster.control[cluster_register::saturated];
     each.memory_capacity_bytes = spec_.sites[s].aggregator.memory_bytes;
     each.mismatches = site.cluster.control[cluster_register::mismatches];
     each.elements_compared = site.cluster.elements_compared();
@@ -701,6 +724,9 @@ run_audit simulation::audit_input(const run_result& result) const {
           fmt::format("{}: {} bursts begun, {} taken", each->name(), each->begun(), each->ended()));
     }
   }
+  for (const auto& each : command_checkers_) {
+    run.protocol_violations.insert(run.protocol_violations.end(), each->violations().begin(), each->violations().end());
+  }
   for (const auto& each : memory_checkers_) {
     run.protocol_violations.insert(run.protocol_violations.end(), each->violations().begin(), each->violations().end());
     if (each->outstanding() != 0) {
@@ -720,6 +746,7 @@ void simulation::diagnose(run_result& result) const {
     const std::string name = fmt::format("{} (site {})", spec_.sites[s].name, s);
     ask(name + " cluster", sites_[s]->cluster);
     ask(name + " aggregator", sites_[s]->aggregator);
+    ask(name + " memory", sites_[s]->memory);
     ask(name + " access link", sites_[s]->access);
     ask(name + " ports link", sites_[s]->ports);
   }

@@ -9,6 +9,7 @@
 #include "modules/fpga_aggregator/fpga_aggregator.hpp"
 #include "modules/gpu_cluster/gpu_cluster.hpp"
 #include "modules/long_haul_link/long_haul_link.hpp"
+#include "modules/memory_controller/dram_command_checker.hpp"
 #include "modules/memory_controller/memory_controller.hpp"
 #include "modules/multicast_router/multicast_router.hpp"
 #include "modules/schedule_executor/schedule_executor.hpp"
@@ -72,7 +73,9 @@ struct round_result {
 struct site_result {
   double idle_fraction = 0;
   aggregator_counters aggregator;
-  memory_counters memory;
+  memory_counters memory;           ///< on-chip part included
+  std::uint64_t on_chip_bytes = 0;  ///< read and written on-chip
+  std::uint64_t saturated = 0;      ///< int32 values outside the range, or whose exact sum is
   std::uint64_t memory_capacity_bytes = 0;
   std::uint64_t mismatches = 0;
   std::uint64_t elements_compared = 0;
@@ -139,6 +142,7 @@ class simulation {
   void plan();
   void build();
   void connect(network_initiator_socket& from, network_target_socket& to);
+  void connect(memory_port& from, memory_controller& to);
   [[nodiscard]] round_program program_of(const planner::round_plan& plan) const;
   void add_credit_routes(round_program& program, const planner::group_plan& group, std::size_t m) const;
   void open_round(const round_times& times);
@@ -167,6 +171,7 @@ class simulation {
   std::vector<std::unique_ptr<long_haul_link>> links_;
   std::vector<std::unique_ptr<network_checker>> network_checkers_;
   std::vector<std::unique_ptr<memory_checker>> memory_checkers_;
+  std::vector<std::unique_ptr<dram_command_checker>> command_checkers_;
   std::unique_ptr<schedule_executor> executor_;
   std::vector<unsigned> link_port_a_;
   std::vector<unsigned> link_port_b_;

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 
+#include "modules/memory_controller/bulk_timing.hpp"
 #include "planner/search.hpp"
 
 namespace tributary {
@@ -90,6 +91,97 @@ picoseconds propagation_of_km(std::uint64_t metres) {
   return metres * 4900;  // 4.9 us/km: light in fibre of refractive index 1.468
 }
 
+void dram_of(const config_map& from, dram_device& to) {
+  const auto count = [&from](const char* key, std::uint64_t most, std::optional<std::uint64_t> otherwise) {
+    return static_cast<unsigned>(from.integer(key, 1, most, otherwise));
+  };
+  to.timing.clock = from.quantity("clock", dim::time, std::nullopt);
+  to.timing.burst_cycles = count("burst_length", 64, std::nullopt) / 2;
+  to.geometry.bus_bits = count("bus_bits", 4096, std::nullopt);
+  to.geometry.channels = count("channels", 256, 1);
+  to.geometry.ranks = count("ranks", 16, 1);
+  to.geometry.bank_groups = count("bank_groups", 64, std::nullopt);
+  to.geometry.banks = count("banks", 64, std::nullopt);
+  to.geometry.rows = from.integer("rows", 1, std::uint64_t{1} << 30, std::nullopt);
+  to.geometry.columns = from.integer("columns", 1, std::uint64_t{1} << 30, std::nullopt);
+  const config_map timing = from.map("timing");
+  const auto cycles = [&timing](const char* key, std::optional<std::uint64_t> otherwise) {
+    return static_cast<unsigned>(timing.integer(key, 0, 1'000'000, otherwise));
+  };
+  dram_timing& t = to.timing;
+  t.read_latency = cycles("CL", std::nullopt);
+  t.write_latency = cycles("CWL", std::nullopt);
+  t.rcd = cycles("tRCD", std::nullopt);
+  t.rp = cycles("tRP", std::nullopt);
+  t.ras = cycles("tRAS", std::nullopt);
+  t.ccd_s = cycles("tCCD_S", std::nullopt);
+  t.ccd_l = cycles("tCCD_L", t.ccd_s);
+  t.rrd_s = cycles("tRRD_S", std::nullopt);
+  t.rrd_l = cycles("tRRD_L", t.rrd_s);
+  t.faw = cycles("tFAW", std::nullopt);
+  t.wtr_s = cycles("tWTR_S", std::nullopt);
+  t.wtr_l = cycles("tWTR_L", t.wtr_s);
+  t.wr = cycles("tWR", std::nullopt);
+  t.rtp = cycles("tRTP", std::nullopt);
+  t.rfc = cycles("tRFC", std::nullopt);
+  t.rfc_pb = cycles("tRFCpb", 0);
+  t.refi = cycles("tREFI", std::nullopt);
+  t.rtrs = cycles("tRTRS", 1);
+  timing.refuse_unknown_keys();
+  dram_policy& p = to.policy;
+  p.mapping = from.text("mapping", p.mapping);
+  p.page = from.choice("page", {"open", "closed"}, "open") == "open" ? page_policy::open : page_policy::closed;
+  const std::string refresh = from.choice("refresh", {"all_bank", "per_bank", "none"}, "all_bank");
+  p.refresh = refresh == "per_bank" ? refresh_policy::per_bank
+              : refresh == "none"   ? refresh_policy::none
+                                    : refresh_policy::all_bank;
+  p.transaction_queue = count("transaction_queue", 4096, p.transaction_queue);
+  p.bank_queue = count("bank_queue", 256, p.bank_queue);
+  p.drain_high = count("drain_high", 4096, p.transaction_queue);
+  p.drain_low = static_cast<unsigned>(from.integer("drain_low", 0, 4096, p.drain_low));
+  p.age_limit = from.integer("age_limit", 1, 1'000'000'000, p.age_limit);
+  p.port_columns = count("port_columns", 1024, p.port_columns);
+  p.separate_row_bus = from.boolean("separate_row_bus", p.separate_row_bus);
+  try {
+    const address_mapping check(to);
+  } catch (const std::invalid_argument& why) {
+    throw from.error(fmt::format("{}: {}", from.path(), why.what()));
+  }
+  from.refuse_unknown_keys();
+}
+
+void memory_device(config_map from, const preset_library& presets, memory_device_spec& to) {
+  to.preset = apply_preset(from, presets.memories, "memory");
+  to.latency = from.quantity("latency", dim::time, 0, true);
+  to.four_phase = from.boolean("four_phase", false);
+  const bool dram = from.has("dram");
+  const std::string level = from.choice("level", {"rate", "bulk", "burst"}, dram ? "bulk" : "rate");
+  to.level = level == "bulk" ? memory_level::bulk : level == "burst" ? memory_level::burst : memory_level::rate;
+  if (to.level != memory_level::rate && !dram) {
+    throw from.need("level").error(
+        fmt::format("{}.level: '{}' needs the device described under dram", from.path(), level));
+  }
+  if (dram) dram_of(from.map("dram"), to.dram);
+  if (to.level == memory_level::rate) {
+    // A described device brings its channels and their peak along.
+    const dram_geometry& g = to.dram.geometry;
+    to.channels = static_cast<unsigned>(
+        from.integer("channels", 1, 256, dram ? std::optional<std::uint64_t>(g.channels) : std::nullopt));
+    to.channel_rate = from.quantity("channel_rate", dim::rate,
+                                    dram ? std::optional<std::uint64_t>(to.dram.channel_peak()) : std::nullopt);
+  }
+  to.efficiency = from.number("efficiency", 0.01, 1, 1.0);
+  to.interleave_bytes = from.quantity("interleave", dim::bytes, 256);
+  to.capacity_bytes = from.quantity(
+      "capacity", dim::bytes, dram ? std::optional<std::uint64_t>(to.dram.geometry.capacity_bytes()) : std::nullopt);
+  if (dram && to.capacity_bytes > to.dram.geometry.capacity_bytes()) {
+    throw from.need("capacity")
+        .error(fmt::format("{}.capacity: more than rows, columns and banks make up ({})", from.path(),
+                           format_bytes(static_cast<double>(to.dram.geometry.capacity_bytes()))));
+  }
+  from.refuse_unknown_keys();
+}
+
 class platform_loader {
  public:
   platform_loader(const std::string& path, const load_options& options)
@@ -149,13 +241,17 @@ class platform_loader {
     if (spec_.update_bytes / spec_.chunk_bytes > 50'000'000) {
       throw work.need("update").error("workload: more than 50 million chunks a round; choose a larger chunk");
     }
-    const std::string values = work.choice("values", {"synthetic", "fp32", "int32"}, "synthetic");
+    const std::string values = work.choice("values", {"synthetic", "fp32", "bf16", "int32"}, "synthetic");
     spec_.values = values == "fp32"    ? value_format::fp32
+                   : values == "bf16"  ? value_format::bf16
                    : values == "int32" ? value_format::int32
                                        : value_format::synthetic;
+    spec_.scale_bits = static_cast<unsigned>(work.integer("scale_bits", 1, 40, 24));
     if (spec_.values != value_format::synthetic) {
-      if (spec_.update_bytes % 4 != 0) throw work.need("update").error("workload.update: real values are 4 bytes each");
-      if (spec_.chunk_bytes % 4 != 0) throw work.need("chunk").error("workload.chunk: real values are 4 bytes each");
+      if (spec_.update_bytes % 4 != 0)
+        throw work.need("update").error("workload.update: real values travel in words of 4 bytes");
+      if (spec_.chunk_bytes % 4 != 0)
+        throw work.need("chunk").error("workload.chunk: real values travel in words of 4 bytes");
     }
     work.refuse_unknown_keys();
   }
@@ -277,23 +373,39 @@ class platform_loader {
 
   void aggregator(config_map from, aggregator_spec& to) const {
     to.preset = apply_preset(from, presets_.cards, "card");
-    config_map device = from.map("device");
-    to.device.preset = apply_preset(device, presets_.memories, "memory");
-    to.device.capacity_bytes = device.quantity("capacity", dim::bytes, std::nullopt);
-    to.device.channels = static_cast<unsigned>(device.integer("channels", 1, 256, std::nullopt));
-    to.device.channel_rate = device.quantity("channel_rate", dim::rate, std::nullopt);
-    to.device.efficiency = device.number("efficiency", 0.01, 1, 1.0);
-    to.device.interleave_bytes = device.quantity("interleave", dim::bytes, 256);
-    to.device.latency = device.quantity("latency", dim::time, 0, true);
-    to.device.four_phase = device.boolean("four_phase", false);
-    device.refuse_unknown_keys();
-
-    to.memory_bytes = from.quantity("memory", dim::bytes, to.device.capacity_bytes);
-    if (to.memory_bytes > to.device.capacity_bytes) {
+    const std::string placement = from.choice("placement", {"external", "on_chip", "on_chip_first"}, "external");
+    to.placement = placement == "on_chip"         ? slot_placement::on_chip
+                   : placement == "on_chip_first" ? slot_placement::on_chip_first
+                                                  : slot_placement::external;
+    memory_device(from.map("device"), presets_, to.device);
+    if (from.has("on_chip_device")) memory_device(from.map("on_chip_device"), presets_, to.on_chip);
+    if (to.placement == slot_placement::on_chip_first && !from.has("on_chip_device")) {
+      throw from.need("placement").error(from.path() + ".placement: on_chip_first needs an on_chip_device");
+    }
+    if (to.placement == slot_placement::on_chip && from.has("on_chip_device")) to.device = to.on_chip;
+    const bool both = to.placement == slot_placement::on_chip_first;
+    to.on_chip_bytes = from.quantity("on_chip_memory", dim::bytes, both ? to.on_chip.capacity_bytes : 1);
+    if (!both) to.on_chip_bytes = 0;
+    if (to.on_chip_bytes > to.on_chip.capacity_bytes) {
+      throw from.need("on_chip_memory").error(from.path() + ".on_chip_memory: more than the on-chip device holds");
+    }
+    const std::uint64_t installed = to.device.capacity_bytes + to.on_chip_bytes;
+    to.memory_bytes = from.quantity("memory", dim::bytes, installed);
+    if (to.memory_bytes > installed) {
       throw from.need("memory").error(fmt::format("{}.memory: {} is more than the device holds ({})", from.path(),
                                                   format_bytes(static_cast<double>(to.memory_bytes)),
-                                                  format_bytes(static_cast<double>(to.device.capacity_bytes))));
+                                                  format_bytes(static_cast<double>(installed))));
     }
+    to.on_chip_bytes = std::min(to.on_chip_bytes, to.memory_bytes);
+    const config_map table = from.map("slot_table");
+    to.slot_table_entries = static_cast<std::uint32_t>(table.integer("entries", 0, 0xffffffff, 0));
+    to.tag_bits = static_cast<unsigned>(table.integer("tag_bits", 1, 32, 32));
+    table.refuse_unknown_keys();
+    const config_map resources = from.map("resources");
+    to.resources.dsp = static_cast<unsigned>(resources.integer("dsp", 0, 1'000'000, 0));
+    to.resources.block_ram = static_cast<unsigned>(resources.integer("block_ram", 0, 1'000'000, 0));
+    to.resources.ultra_ram = static_cast<unsigned>(resources.integer("ultra_ram", 0, 1'000'000, 0));
+    resources.refuse_unknown_keys();
     to.ports = from.quantity("ports", dim::rate, std::nullopt);
     to.datapath_bytes = static_cast<std::uint32_t>(from.quantity("datapath", dim::bytes, 64));
     to.lanes = static_cast<unsigned>(from.integer("lanes", 1, 1024, 1));
@@ -541,6 +653,32 @@ std::string configs_folder() {
   return TRIBUTARY_SOURCE_CONFIGS;
 }
 
+bits_per_s memory_device_spec::peak_rate() const {
+  return level == memory_level::rate ? channel_rate * channels : dram.channel_peak() * dram.geometry.channels;
+}
+
+bits_per_s memory_device_spec::sustained_rate(std::uint64_t access_bytes) const {
+  if (level != memory_level::rate) return bulk_timing(dram).mixed_rate(access_bytes);
+  return static_cast<bits_per_s>(static_cast<double>(channel_rate) * efficiency) * channels;
+}
+
+picoseconds memory_device_spec::access_latency() const {
+  return latency + (level == memory_level::rate ? 0 : (dram.timing.rcd + dram.timing.read_latency) * dram.timing.clock);
+}
+
+memory_parameters memory_device_spec::parameters() const {
+  memory_parameters to;
+  to.capacity_bytes = capacity_bytes;
+  to.latency = latency;
+  to.level = level;
+  to.channels = channels;
+  to.interleave_bytes = interleave_bytes;
+  to.channel_rate = static_cast<bits_per_s>(static_cast<double>(channel_rate) * efficiency);
+  to.device = dram;
+  to.four_phase = four_phase;
+  return to;
+}
+
 platform_spec load_platform(const std::string& path, const load_options& options) {
   return platform_loader(path, options).load();
 }
@@ -559,9 +697,11 @@ planner::platform_model model_of(const platform_spec& spec) {
     each.access_down = site.access_down;
     each.aggregator_ports = site.aggregator.ports;
     each.access_latency = site.access_latency;
-    each.memory_bytes = site.aggregator.memory_bytes;
-    each.memory_rate = site.aggregator.device.sustained_rate();
-    each.memory_latency = site.aggregator.device.latency;
+    // A running sum of bf16 takes twice the room and the traffic of what travels.
+    const std::uint64_t wider = spec.slot_bytes() / spec.chunk_bytes;
+    each.memory_bytes = site.aggregator.memory_bytes / wider;
+    each.memory_rate = site.aggregator.device.sustained_rate(spec.chunk_bytes) / wider;
+    each.memory_latency = site.aggregator.device.access_latency();
     each.datapath_rate = site.aggregator.datapath_rate();
     each.adder_latency = site.aggregator.adder_latency();
     each.compute_time = site.cluster.compute_time + site.cluster.reduce_time;
@@ -594,6 +734,18 @@ planner::schedule schedule_of(const platform_spec& spec, const planner::platform
       return {spec.schedule.name.empty() ? "explicit" : spec.schedule.name, spec.schedule.rounds};
   }
   return planner::all_to_all(sites);
+}
+
+memory_device_spec memory_preset(const std::string& name) {
+  const preset_library library = load_presets();
+  const located_node& entry = library.memories.at(name);
+  config_map from({entry}, entry, name);
+  (void)from.text("source", "");
+  (void)from.text("summary", "");
+  memory_device_spec device;
+  memory_device(std::move(from), library, device);
+  device.preset = name;
+  return device;
 }
 
 std::vector<preset_entry> list_presets() {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "modules/fpga_aggregator/fpga_aggregator.hpp"
+#include "modules/memory_controller/memory_controller.hpp"
 #include "planner/platform_model.hpp"
 #include "planner/schedule.hpp"
 #include "platforms/config_reader.hpp"
@@ -17,23 +19,40 @@ namespace tributary {
 struct memory_device_spec {
   std::string preset;
   std::uint64_t capacity_bytes = 0;
+  picoseconds latency = 0;
+  memory_level level = memory_level::rate;
+  bool four_phase = false;
+  // rate level
   unsigned channels = 1;
   bits_per_s channel_rate = 0;  ///< peak of one channel
   double efficiency = 1;        ///< sustained share of the peak
   std::uint64_t interleave_bytes = 256;
-  picoseconds latency = 0;
-  bool four_phase = false;
+  // bulk and burst level
+  dram_device dram;
 
-  [[nodiscard]] bits_per_s sustained_channel_rate() const {
-    return static_cast<bits_per_s>(static_cast<double>(channel_rate) * efficiency);
-  }
-  [[nodiscard]] bits_per_s sustained_rate() const { return sustained_channel_rate() * channels; }
+  [[nodiscard]] bits_per_s peak_rate() const;
+  /// Of accesses of `access_bytes`, as many read as written: by the device's bulk timing, or peak x efficiency.
+  [[nodiscard]] bits_per_s sustained_rate(std::uint64_t access_bytes) const;
+  [[nodiscard]] picoseconds access_latency() const;  ///< of an idle device: its own and what the controller adds
+  [[nodiscard]] memory_parameters parameters() const;
+};
+
+/// What an FPGA has, for the resource estimate; zero where it is not known.
+struct fpga_resources {
+  unsigned dsp = 0;
+  unsigned block_ram = 0;  ///< of 36 Kb
+  unsigned ultra_ram = 0;  ///< of 288 Kb
 };
 
 struct aggregator_spec {
   std::string preset;
-  std::uint64_t memory_bytes = 0;  ///< usable for slots
-  memory_device_spec device;
+  std::uint64_t memory_bytes = 0;  ///< usable for slots, on-chip part included
+  slot_placement placement = slot_placement::external;
+  memory_device_spec device;             ///< external; on-chip when placement is on_chip
+  memory_device_spec on_chip;            ///< on_chip_first: its slots are used before the device's
+  std::uint64_t on_chip_bytes = 0;       ///< usable for slots
+  std::uint32_t slot_table_entries = 0;  ///< chunks in progress at most; 0: no limit
+  unsigned tag_bits = 32;                ///< of the chunk number in the slot table
   std::uint32_t datapath_bytes = 64;
   unsigned lanes = 8;
   std::uint64_t clock_hz = 250'000'000;
@@ -41,6 +60,7 @@ struct aggregator_spec {
   bits_per_s ports = 0;
   std::uint64_t ingress_buffer_bytes = 32 << 20;
   unsigned egress_chunks = 2;
+  fpga_resources resources;
 
   [[nodiscard]] bits_per_s datapath_rate() const { return std::uint64_t{datapath_bytes} * 8 * clock_hz * lanes; }
   [[nodiscard]] picoseconds adder_latency() const { return multiply_divide_up(adder_cycles, ps_per_s, clock_hz); }
@@ -98,6 +118,7 @@ struct platform_spec {
   std::uint64_t update_bytes = 0;
   std::uint64_t chunk_bytes = 0;
   value_format values = value_format::synthetic;
+  unsigned scale_bits = 24;  ///< of int32 values
   wire_format format;
   std::vector<site_spec> sites;
   std::vector<router_spec> routers;
@@ -119,6 +140,11 @@ struct platform_spec {
   std::optional<picoseconds> round_timeout;  ///< simulated; default from the prediction
   double epsilon = 1e-6;                     ///< agreement aimed at, for consensus figures
   std::vector<std::string> warnings;
+
+  /// A slot holds a chunk, or in place its running sum, which bf16 keeps in fp32.
+  [[nodiscard]] std::uint64_t slot_bytes() const {
+    return chunk_bytes * (policy == buffering::in_place ? sum_words_per_word(values) : 1);
+  }
 };
 
 struct load_options {
@@ -138,6 +164,9 @@ struct load_options {
 /// Folder with platforms/, presets/, schedules/: $TRIBUTARY_CONFIGS, else beside the executable, else the source
 /// tree's.
 [[nodiscard]] std::string configs_folder();
+
+/// A memory preset. Throws std::out_of_range when there is none of the name.
+[[nodiscard]] memory_device_spec memory_preset(const std::string& name);
 
 struct preset_entry {
   std::string kind;  ///< "memory" or "card"

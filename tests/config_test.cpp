@@ -110,7 +110,7 @@ TEST(Config, TheGoodOneIsAccepted) {
   EXPECT_EQ(spec.sites[0].access_up, 100'000'000'000U);
   EXPECT_EQ(spec.links[0].latency_ab, 5'000'000'000U);
   EXPECT_EQ(spec.sites[1].aggregator.memory_bytes, 1'000'000'000U);
-  EXPECT_EQ(spec.sites[1].aggregator.device.channels, 64U) << "from the card's memory preset";
+  EXPECT_EQ(spec.sites[1].aggregator.device.dram.geometry.channels, 32U) << "from the card's memory preset";
 }
 
 TEST(Config, NotAFile) {

@@ -1,6 +1,8 @@
-// The register blocks of the aggregator, the cluster and the router: the contract between modules and their driver.
+// What the registers of aggregator, cluster and router hold. The blocks themselves are made from tlm/registers.yaml:
+// offsets by name in namespaces aggregator_register, cluster_register and router_register, and their tables.
 #pragma once
 
+#include "tlm/register_tables.hpp"  // generated
 #include "tlm/registers.hpp"
 
 namespace tributary {
@@ -20,62 +22,10 @@ enum register_error : std::uint64_t {
   error_members = 4,  ///< the site itself is not a member, or an unknown policy
 };
 
-namespace aggregator_register {
-enum index : unsigned {
-  id,
-  status,
-  control,
-  error,
-  round,
-  group,
-  members,
-  update_bytes,
-  chunk_bytes,
-  slot_base,
-  slot_count,
-  policy,
-  credit_window,
-  credit_initial,
-  credit_batch,
-  merged_chunks,
-  duplicate_bursts,
-  late_bursts,
-  high_water_bytes,
-  count
-};
-}
-namespace cluster_register {
-enum index : unsigned {
-  id,
-  status,
-  control,
-  error,
-  round,
-  group,
-  members,
-  update_bytes,
-  chunk_bytes,
-  pace_ps,
-  offset_ps,
-  credit_window,
-  sent_chunks,
-  received_chunks,
-  mismatches,
-  count
-};
-}
-namespace router_register {
-enum index : unsigned { id, status, control, group, source, ports, entries, count };
-}
-
 /// Credits to site s travel as group credit_group + s; data groups of a round are numbered below it.
 inline constexpr unsigned credit_group = 64;
 
 /// Values of the aggregator's POLICY register.
 enum class buffering : std::uint8_t { per_stream = 0, in_place = 1, none = 2 };
-
-extern const register_map aggregator_registers;
-extern const register_map cluster_registers;
-extern const register_map router_registers;
 
 }  // namespace tributary

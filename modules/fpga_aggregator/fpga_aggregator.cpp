@@ -21,6 +21,9 @@ fpga_aggregator::fpga_aggregator(const sc_core::sc_module_name& name, const aggr
       pool_(pool),
       work_("work"),
       rate_(parameters.rate_window) {
+  if (parameters_.on_chip_bytes != 0) {
+    on_chip = std::make_unique<memory_port>("on_chip", static_cast<memory_port::host&>(*this));
+  }
   control.set(reg::id, parameters.id);
   state_probe_ = &add_probe({"state",
                              probe_kind::state,
@@ -93,8 +96,12 @@ void fpga_aggregator::start() {
   const bool needs_slots =
       streams > 0 && (policy() == buffering::per_stream || (policy() == buffering::in_place && streams > 1));
   const std::uint64_t base = control[reg::slot_base];
+  const std::uint64_t on_chip_slots = control[reg::on_chip_slots];
   const std::uint64_t room = base > parameters_.memory_bytes ? 0 : parameters_.memory_bytes - base;
-  if (slots > room / chunk_bytes) return refuse(error_slots);
+  const std::uint64_t slot_bytes =
+      chunk_bytes * (policy() == buffering::in_place ? sum_words_per_word(parameters_.values) : 1);
+  if (on_chip_slots > slots || on_chip_slots > parameters_.on_chip_bytes / slot_bytes) return refuse(error_slots);
+  if (slots - on_chip_slots > room / slot_bytes) return refuse(error_slots);
   if (needs_slots && slots < (policy() == buffering::per_stream ? streams : 1)) return refuse(error_slots);
 
   others_ = others;
@@ -105,15 +112,20 @@ void fpga_aggregator::start() {
     stream_of_site_[static_cast<unsigned>(__builtin_ctzll(left))] = static_cast<std::uint8_t>(next++);
   }
   chunks_ = streams == 0 ? 0 : static_cast<std::uint32_t>((update_bytes + chunk_bytes - 1) / chunk_bytes);
-  slot_bytes_ = chunk_bytes;
+  slot_bytes_ = slot_bytes;
   slots_used_ = 0;
+  on_chip_slots_ = static_cast<std::uint32_t>(on_chip_slots);
   free_slots_.clear();
-  for (std::uint64_t s = slots; s-- > 0;) free_slots_.push_back(static_cast<std::uint32_t>(s));
+  free_on_chip_.clear();
+  for (std::uint64_t s = slots; s-- > on_chip_slots;) free_slots_.push_back(static_cast<std::uint32_t>(s));
+  for (std::uint32_t s = on_chip_slots_; s-- > 0;) free_on_chip_.push_back(s);
+  open_records_ = first_open_ = 0;
   record_of_chunk_.assign(chunks_, no_record);
   merged_this_round_ = 0;
   credit_announced_ = static_cast<std::uint32_t>(control[reg::credit_initial]);
   high_water_this_round_ = received_this_round_ = 0;
-  for (const unsigned counter : {reg::merged_chunks, reg::duplicate_bursts, reg::late_bursts, reg::high_water_bytes}) {
+  for (const unsigned counter :
+       {reg::merged_chunks, reg::duplicate_bursts, reg::late_bursts, reg::high_water_bytes, reg::saturations}) {
     control.set(counter, 0);
   }
   control.set(reg::status, status_busy);
@@ -156,12 +168,21 @@ tlm::tlm_sync_enum fpga_aggregator::receive(unsigned /*port*/, burst& incoming, 
   return tlm::TLM_UPDATED;
 }
 
+/// Of this round, this group, and one of its senders.
+bool fpga_aggregator::belongs(const burst_content& content) const {
+  return content.round == control[reg::round] && content.group == control[reg::group] && content.chunk < chunks_ &&
+         (content.contributors & ~others_) == 0 && content.kind == burst_kind::data;
+}
+
+/// The slot table has an entry for a chunk that is not in it: one is free, and its tag tells it from all others.
+bool fpga_aggregator::entry_free(std::uint32_t chunk) const {
+  if (parameters_.slot_table_entries != 0 && open_records_ >= parameters_.slot_table_entries) return false;
+  return parameters_.tag_bits >= 32 || chunk - first_open_ < std::uint32_t{1} << parameters_.tag_bits;
+}
+
 bool fpga_aggregator::admissible(const burst& incoming, stall_cause& cause) {
   const burst_content& content = incoming.content();
-  if (content.round != control[reg::round] || content.group != control[reg::group] || content.chunk >= chunks_ ||
-      (content.contributors & ~others_) != 0 || content.kind != burst_kind::data) {
-    return true;  // will be dropped
-  }
+  if (!belongs(content)) return true;  // will be dropped
   if (policy() == buffering::none) {
     cause = stall_cause::egress;
     return egress_chunks_used_ < parameters_.egress_chunks * streams_;
@@ -170,14 +191,18 @@ bool fpga_aggregator::admissible(const burst& incoming, stall_cause& cause) {
     cause = stall_cause::memory_bandwidth;
     return false;
   }
-  cause = stall_cause::memory_full;
   const std::uint32_t record = record_of_chunk_[content.chunk];
   if (record == finished_record) return true;  // duplicate
+  if (record == no_record && !entry_free(content.chunk)) {
+    cause = stall_cause::slot_table;
+    return false;
+  }
+  cause = stall_cause::memory_full;
   if (policy() == buffering::per_stream) {
     const unsigned stream = stream_of_site_[content.source];
-    return (record != no_record && records_[record].streams[stream].slot != no_slot) || !free_slots_.empty();
+    return (record != no_record && records_[record].streams[stream].slot != no_slot) || slot_free();
   }
-  return streams_ == 1 || record != no_record || !free_slots_.empty();
+  return streams_ == 1 || record != no_record || slot_free();
 }
 
 void fpga_aggregator::drop(burst& dropped, std::uint64_t& counter, unsigned register_index) {
@@ -188,8 +213,7 @@ void fpga_aggregator::drop(burst& dropped, std::uint64_t& counter, unsigned regi
 
 void fpga_aggregator::take(burst& taken) {
   const burst_content& content = taken.content();
-  if (content.round != control[reg::round] || content.group != control[reg::group] || content.chunk >= chunks_ ||
-      (content.contributors & ~others_) != 0 || content.kind != burst_kind::data) {
+  if (!belongs(content)) {
     return drop(taken, counters_.late_bursts, reg::late_bursts);
   }
   if (record_of_chunk_[content.chunk] == finished_record) {
@@ -236,8 +260,7 @@ void fpga_aggregator::take(burst& taken) {
       if (part.stored_bytes == record.bytes) {
         record.complete |= site_bit(content.source);
         if (record.complete == others_) {
-          record_of_chunk_[content.chunk] = finished_record;
-          free_records_.push_back(index);
+          close_record(index);
           ++merged_this_round_;
         }
       }
@@ -275,6 +298,7 @@ std::uint32_t fpga_aggregator::record_of(std::uint32_t chunk, std::uint32_t byte
   }
   index = free_records_.back();
   free_records_.pop_back();
+  ++open_records_;
   chunk_record& record = records_[index];
   record.chunk = chunk;
   record.bytes = bytes;
@@ -294,9 +318,18 @@ std::uint32_t fpga_aggregator::record_of(std::uint32_t chunk, std::uint32_t byte
   return index;
 }
 
+void fpga_aggregator::close_record(std::uint32_t index) {
+  record_of_chunk_[records_[index].chunk] = finished_record;
+  free_records_.push_back(index);
+  --open_records_;
+  while (first_open_ < chunks_ && record_of_chunk_[first_open_] == finished_record) ++first_open_;
+}
+
 std::uint32_t fpga_aggregator::take_slot() {
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
+  std::vector<std::uint32_t>& from = free_on_chip_.empty() ? free_slots_ : free_on_chip_;
+  const std::uint32_t slot = from.back();
+  from.pop_back();
+  if (on_chip_slots_ != 0 && slot >= on_chip_slots_) ++counters_.spilled_chunks;
   ++slots_used_;
   const std::uint64_t bytes = occupancy_bytes();
   high_water_this_round_ = std::max(high_water_this_round_, bytes);
@@ -309,12 +342,9 @@ std::uint32_t fpga_aggregator::take_slot() {
 
 void fpga_aggregator::free_slot(std::uint32_t& slot) {
   if (slot == no_slot) return;
-  free_slots_.push_back(std::exchange(slot, no_slot));
+  (slot < on_chip_slots_ ? free_on_chip_ : free_slots_).push_back(slot);
+  slot = no_slot;
   --slots_used_;
-}
-
-std::uint64_t fpga_aggregator::slot_address(std::uint32_t slot) const {
-  return control[reg::slot_base] + slot * slot_bytes_;
 }
 
 // ---- memory -----------------------------------------------------------------------------------------------------
@@ -328,7 +358,12 @@ void fpga_aggregator::access(tlm::tlm_command command, std::uint32_t slot, std::
   const std::uint32_t cookie = free_accesses_.back();
   free_accesses_.pop_back();
   accesses_[cookie] = details;
-  memory.access(command, slot_address(slot) + offset, bytes, data, cookie);
+  if (slot < on_chip_slots_) {
+    on_chip->access(command, slot * slot_bytes_ + offset, bytes, data, cookie);
+  } else {
+    memory.access(command, control[reg::slot_base] + (slot - on_chip_slots_) * slot_bytes_ + offset, bytes, data,
+                  cookie);
+  }
 }
 
 void fpga_aggregator::memory_done(std::uint64_t cookie, picoseconds when, bool ok) {
@@ -348,10 +383,10 @@ void fpga_aggregator::memory_done(std::uint64_t cookie, picoseconds when, bool o
       record.memory_until = std::max(record.memory_until, when);
       void* data = nullptr;
       if (real()) {
-        add_values(parameters_.values, record.sum, record.streams[done.stream].values.data(), record.sum.size());
+        add(record.sum, record.streams[done.stream].values);
         data = record.sum.data();
       }
-      access(tlm::TLM_WRITE_COMMAND, record.slot, 0, record.bytes, data,
+      access(tlm::TLM_WRITE_COMMAND, record.slot, 0, sum_bytes(record.bytes), data,
              {access_state::purpose::accumulate_write, done.record, done.stream, nullptr});
       return;
     }
@@ -360,6 +395,12 @@ void fpga_aggregator::memory_done(std::uint64_t cookie, picoseconds when, bool o
       work_.push(std::max(record.memory_until, record.datapath_until), {work::added, done.record, nullptr});
       return;
   }
+}
+
+void fpga_aggregator::add(chunk_values& sum, const chunk_values& operand) {
+  const std::uint64_t saturated = add_values(parameters_.values, sum, operand.data(), operand.size());
+  counters_.saturations += saturated;
+  control.add(reg::saturations, saturated);
 }
 
 void fpga_aggregator::do_work() {
@@ -460,15 +501,15 @@ void fpga_aggregator::next_operation(std::uint32_t index) {
   if (record.added == 0) {
     void* data = nullptr;
     if (real()) {
-      record.sum = record.streams[stream].values;
+      record.sum = widened(parameters_.values, record.streams[stream].values);
       data = record.sum.data();
     }
-    access(tlm::TLM_WRITE_COMMAND, record.slot, 0, record.bytes, data,
+    access(tlm::TLM_WRITE_COMMAND, record.slot, 0, sum_bytes(record.bytes), data,
            {access_state::purpose::accumulate_write, index, stream, nullptr});
     return;
   }
   record.datapath_until += parameters_.adder_latency;
-  access(tlm::TLM_READ_COMMAND, record.slot, 0, record.bytes, real() ? record.sum.data() : nullptr,
+  access(tlm::TLM_READ_COMMAND, record.slot, 0, sum_bytes(record.bytes), real() ? record.sum.data() : nullptr,
          {access_state::purpose::accumulate_read, index, stream, nullptr});
 }
 
@@ -522,7 +563,7 @@ void fpga_aggregator::start_merge(std::uint32_t index) {
   if (!per_stream && streams_ == 1) return merge_operands_read(index);
   if (!per_stream) {
     record.outstanding_reads = 1;
-    access(tlm::TLM_READ_COMMAND, record.slot, 0, record.bytes, real() ? record.sum.data() : nullptr,
+    access(tlm::TLM_READ_COMMAND, record.slot, 0, sum_bytes(record.bytes), real() ? record.sum.data() : nullptr,
            {access_state::purpose::read_operand, index, 0, nullptr});
     return;
   }
@@ -566,14 +607,14 @@ void fpga_aggregator::merged(std::uint32_t index) {
   std::shared_ptr<chunk_values> values;
   if (real()) {
     const bool per_stream = policy() == buffering::per_stream;
-    values = std::make_shared<chunk_values>(per_stream || streams_ == 1 ? record.streams[0].values : record.sum);
+    chunk_values sum =
+        per_stream || streams_ == 1 ? widened(parameters_.values, record.streams[0].values) : std::move(record.sum);
     if (per_stream) {
-      for (unsigned s = 1; s < streams_; ++s) {
-        add_values(parameters_.values, *values, record.streams[s].values.data(), values->size());
-      }
+      for (unsigned s = 1; s < streams_; ++s) add(sum, record.streams[s].values);
     } else if (streams_ > 1) {
-      add_values(parameters_.values, *values, record.streams[record.pending.front()].values.data(), values->size());
+      add(sum, record.streams[record.pending.front()].values);
     }
+    values = std::make_shared<chunk_values>(narrowed(parameters_.values, sum));
   }
   if (policy() == buffering::in_place) staged_bytes_ -= record.bytes;
 
@@ -598,8 +639,7 @@ void fpga_aggregator::merged(std::uint32_t index) {
   control.set(reg::merged_chunks, merged_this_round_);
   send_credits();
   merged_probe_->set(merged_this_round_);
-  record_of_chunk_[record.chunk] = finished_record;
-  free_records_.push_back(index);
+  close_record(index);
   try_merge();
   check_finished();
 }

@@ -28,9 +28,12 @@
 namespace tributary {
 
 struct aggregator_parameters {
-  unsigned id = 0;                    ///< site number
-  std::uint64_t memory_bytes = 0;     ///< usable for slots; the driver programs no more
-  std::uint32_t datapath_bytes = 64;  ///< width of one lane, bytes a clock
+  unsigned id = 0;                       ///< site number
+  std::uint64_t memory_bytes = 0;        ///< external memory usable for slots; the driver programs no more
+  std::uint64_t on_chip_bytes = 0;       ///< and on-chip memory, zero: the port is not there
+  std::uint32_t slot_table_entries = 0;  ///< chunks in progress at most; 0: no limit
+  unsigned tag_bits = 32;                ///< chunk numbers are told apart modulo 2^tag_bits
+  std::uint32_t datapath_bytes = 64;     ///< width of one lane, bytes a clock
   unsigned lanes = 1;
   std::uint64_t clock_hz = 250'000'000;
   picoseconds adder_latency = 0;  ///< through the adder tree, after the last operand is read
@@ -46,8 +49,12 @@ struct aggregator_parameters {
   [[nodiscard]] bits_per_s datapath_rate() const { return std::uint64_t{datapath_bytes} * 8 * clock_hz * lanes; }
 };
 
-enum class stall_cause : std::uint8_t { memory_full, memory_bandwidth, datapath, egress };
-inline constexpr std::array<const char*, 4> stall_names{"memory_full", "memory_bandwidth", "datapath", "egress"};
+enum class stall_cause : std::uint8_t { memory_full, memory_bandwidth, datapath, egress, slot_table };
+inline constexpr std::array<const char*, 5> stall_names{"memory_full", "memory_bandwidth", "datapath", "egress",
+                                                        "slot_table"};
+
+/// Where slots lie.
+enum class slot_placement : std::uint8_t { external, on_chip, on_chip_first };
 
 struct aggregator_counters {
   std::uint64_t payload_bytes_in = 0;
@@ -59,8 +66,10 @@ struct aggregator_counters {
   std::uint64_t high_water_bytes = 0;  ///< since the start of the run
   std::uint64_t contributor_errors = 0;
   std::uint64_t credits_sent = 0;
-  /// Time the ingress (memory_full, memory_bandwidth) or a complete chunk (datapath, egress) stood still.
-  std::array<picoseconds, 4> stalled{};
+  std::uint64_t saturations = 0;     ///< int32 sums held at the ends of their range
+  std::uint64_t spilled_chunks = 0;  ///< slots taken in external memory because on-chip memory was full
+  /// Time the ingress (memory_full, memory_bandwidth, slot_table) or a complete chunk (datapath, egress) stood still.
+  std::array<picoseconds, stall_names.size()> stalled{};
 };
 
 class fpga_aggregator : public model, private network_receiver, private memory_port::host {
@@ -69,6 +78,7 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   network_outlet egress;   ///< to the cluster; its socket is `egress.socket`
   network_outlet credits;  ///< back into the network
   memory_port memory;
+  std::unique_ptr<memory_port> on_chip;  ///< null without on-chip memory
   register_block control;
   sc_core::sc_out<bool> interrupt;  ///< high from done or error until CONTROL = clear
 
@@ -140,10 +150,18 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   void drop(burst& dropped, std::uint64_t& counter, unsigned register_index);
   void retry_blocked();
   [[nodiscard]] std::uint32_t record_of(std::uint32_t chunk, std::uint32_t bytes);
+  void close_record(std::uint32_t index);
   [[nodiscard]] std::uint32_t take_slot();
   void free_slot(std::uint32_t& slot);
-  [[nodiscard]] std::uint64_t slot_address(std::uint32_t slot) const;
+  [[nodiscard]] bool belongs(const burst_content& content) const;
+  [[nodiscard]] bool entry_free(std::uint32_t chunk) const;
+  [[nodiscard]] bool slot_free() const { return !free_slots_.empty() || !free_on_chip_.empty(); }
+  /// Bytes a sum takes in memory for `bytes` of a chunk.
+  [[nodiscard]] std::uint32_t sum_bytes(std::uint32_t bytes) const {
+    return policy() == buffering::in_place ? bytes * sum_words_per_word(parameters_.values) : bytes;
+  }
 
+  void add(chunk_values& sum, const chunk_values& operand);
   void do_work();
   void stored(std::uint32_t record, burst& arrived);
   void stream_in(std::uint32_t record, burst& arrived);
@@ -177,7 +195,9 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   std::uint32_t chunks_ = 0;
   std::uint64_t slot_bytes_ = 0;
   std::uint64_t slots_used_ = 0;
+  std::uint32_t on_chip_slots_ = 0;  ///< slots 0 to this are on-chip
   std::vector<std::uint32_t> free_slots_;
+  std::vector<std::uint32_t> free_on_chip_;
   std::uint32_t merged_this_round_ = 0;
   std::uint64_t high_water_this_round_ = 0;
   static constexpr std::uint32_t no_record = 0xffffffff;
@@ -185,6 +205,8 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   std::vector<std::uint32_t> record_of_chunk_;
   std::vector<chunk_record> records_;
   std::vector<std::uint32_t> free_records_;
+  std::uint32_t open_records_ = 0;  ///< slot table entries in use
+  std::uint32_t first_open_ = 0;    ///< no chunk below it is unfinished
 
   // ingress
   burst* blocked_ = nullptr;

@@ -30,6 +30,7 @@ struct cluster_parameters {
   bool split_into_packets = false;  ///< packet fidelity: each packet a transaction
   wire_format format;
   value_format values = value_format::synthetic;
+  unsigned scale_bits = 24;  ///< of int32: the value 1 is 2^scale_bits
   std::uint64_t seed = 0;
   sc_core::sc_time register_access_time;
 };

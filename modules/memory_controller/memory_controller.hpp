@@ -1,12 +1,13 @@
-// Aggregator memory behind the TLM-2.0 base protocol.
+// Aggregator memory behind the TLM-2.0 base protocol, at one of three levels:
 //
-// Channels of equal rate, addresses interleaved over them. Each channel serves its share of an access in order of
-// request, at its rate; an access is complete when its last channel is, plus the latency. The data of reads and writes
-// really moves (a sparse store) unless the access says it is made for its time alone.
+// rate   channels of a constant rate (rate_timing): on-chip memory, quick comparisons
+// bulk   a DRAM device, whole accesses at a time (bulk_timing)
+// burst  a DRAM device, every command (dram_system); accesses go through all four phases
 //
-// nb_transport answers a request at once with TLM_COMPLETED and the annotated time (the protocol's early completion),
-// or goes through all four phases when parameters say so. Requests beyond `queue_depth` in four phases wait for
-// END_REQ.
+// The data of reads and writes really moves, in the order of the requests, unless the access says it is made for its
+// time alone. At the rate and the bulk level nb_transport answers a request at once with TLM_COMPLETED and the
+// annotated time (the protocol's early completion), or goes through all four phases when parameters say so. Requests
+// beyond `queue_depth` in four phases wait for END_REQ. b_transport at the burst level waits: call it from a thread.
 #pragma once
 
 #include <array>
@@ -14,6 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "modules/memory_controller/access_timing.hpp"
+#include "modules/memory_controller/dram_system.hpp"
 #include "tlm/model.hpp"
 #include "tlm/ring.hpp"
 #include "tlm/timed_queue.hpp"
@@ -22,14 +25,20 @@
 
 namespace tributary {
 
+enum class memory_level : std::uint8_t { rate, bulk, burst };
+
 struct memory_parameters {
   std::uint64_t capacity_bytes = 0;
+  picoseconds latency = 0;  ///< of controller, ports and interconnect, both ways; the device's own comes on top
+  memory_level level = memory_level::rate;
+  // rate level
   unsigned channels = 1;
   std::uint64_t interleave_bytes = 256;  ///< consecutive bytes on one channel
-  bits_per_s channel_rate = 0;           ///< sustained bits a second of one channel (peak times efficiency); > 0
-  picoseconds latency = 0;               ///< from request to first data of an idle channel
+  bits_per_s channel_rate = 0;           ///< sustained bits a second of one channel; > 0
+  // bulk and burst level
+  dram_device device;
   bool four_phase = false;
-  unsigned queue_depth = 64;
+  unsigned queue_depth = 64;  ///< requests taken and not yet answered, in four phases
 };
 
 struct memory_counters {
@@ -38,17 +47,25 @@ struct memory_counters {
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
   std::uint64_t errors = 0;
-  picoseconds busy = 0;  ///< channel time, summed over channels
+  picoseconds busy = 0;    ///< channel time, summed over channels
+  dram_counters commands;  ///< burst level
 };
 
-class memory_controller : public model, private tlm::tlm_fw_transport_if<> {
+class memory_controller : public model,
+                          private tlm::tlm_fw_transport_if<>,
+                          private dram_system::host,
+                          private dram_command_listener {
  public:
   tlm::tlm_target_socket<> socket;
 
+  /// Throws std::invalid_argument for a device that cannot be, or is smaller than the capacity.
   memory_controller(const sc_core::sc_module_name& name, const memory_parameters& parameters);
 
   [[nodiscard]] const memory_parameters& parameters() const { return parameters_; }
-  [[nodiscard]] const memory_counters& counters() const { return counters_; }
+  [[nodiscard]] memory_counters counters() const;
+  [[nodiscard]] std::string waits_for() const override;
+  /// Hears of every command, burst level only. Call before the simulation starts.
+  void watch(dram_command_listener& listener);
 
  private:
   static constexpr std::uint64_t page_bytes = 64 << 10;
@@ -59,34 +76,54 @@ class memory_controller : public model, private tlm::tlm_fw_transport_if<> {
   void b_transport(tlm::tlm_generic_payload& access, sc_core::sc_time& t) override;
   bool get_direct_mem_ptr(tlm::tlm_generic_payload& access, tlm::tlm_dmi& dmi) override;
   unsigned transport_dbg(tlm::tlm_generic_payload& access) override;
+  void access_complete(std::uint64_t cookie, dram_cycle when) override;
+  void issued(unsigned channel, const dram_command& command) override;
 
   [[nodiscard]] tlm::tlm_response_status check(const tlm::tlm_generic_payload& access) const;
+  [[nodiscard]] bool begin(tlm::tlm_generic_payload& access, picoseconds when);
   [[nodiscard]] picoseconds serve(tlm::tlm_generic_payload& access, picoseconds when);
-  [[nodiscard]] picoseconds serve_channel_by_channel(picoseconds when, std::uint64_t from_stripes,
-                                                     std::uint64_t rest_first, std::uint64_t rest);
   void move_data(tlm::tlm_generic_payload& access);
   void accept(tlm::tlm_generic_payload& access, picoseconds when);
+  void submit(tlm::tlm_generic_payload& access);
+  void step_device();
   void respond_due();
   void begin_response();
   void response_ended();
+  [[nodiscard]] dram_cycle cycle_at(picoseconds when) const;
 
   memory_parameters parameters_;
   memory_counters counters_;
-  std::vector<picoseconds> channel_free_;  ///< no earlier than all_free_from_, whatever stands here
-  picoseconds all_free_from_ = 0;          ///< every channel is free from then on, at the latest of those alike
-  picoseconds latest_free_ = 0;            ///< the last of the channels to be free
+  std::unique_ptr<access_timing> timing_;  ///< rate and bulk level
+  std::unique_ptr<dram_system> device_;    ///< burst level
   std::unordered_map<std::uint64_t, std::unique_ptr<page>> pages_;
 
-  // four-phase only
+  // four phases
+  timed_queue<tlm::tlm_generic_payload*> starting_;  ///< burst level: requests with an annotated delay
   timed_queue<tlm::tlm_generic_payload*> completing_;
   ring<tlm::tlm_generic_payload*> responses_;
   tlm::tlm_generic_payload* response_in_progress_ = nullptr;
   tlm::tlm_generic_payload* request_withheld_ = nullptr;
   unsigned outstanding_ = 0;
 
+  // burst level
+  struct blocking_call {
+    sc_core::sc_event done;
+    picoseconds complete = 0;
+  };
+  sc_core::sc_event step_;
+  std::vector<tlm::tlm_generic_payload*> in_device_;  ///< by cookie
+  std::vector<std::uint64_t> free_cookies_;
+  std::unordered_map<const tlm::tlm_generic_payload*, blocking_call*> blocking_;
+
   probe* bytes_probe_;
   probe* command_probe_;
   probe* address_probe_;
+  struct channel_probes {
+    probe* command;
+    probe* bank;
+    probe* row;
+  };
+  std::vector<channel_probes> channel_probes_;
 };
 
 }  // namespace tributary

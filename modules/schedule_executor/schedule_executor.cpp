@@ -98,6 +98,7 @@ bool schedule_executor::program(const round_program& round, unsigned index) {
     tell_aggregator(ar::chunk_bytes, parameters_.chunk_bytes);
     tell_aggregator(ar::slot_base, site.slot_base);
     tell_aggregator(ar::slot_count, site.slot_count);
+    tell_aggregator(ar::on_chip_slots, site.on_chip_slots);
     tell_aggregator(ar::policy, static_cast<std::uint64_t>(parameters_.policy));
     tell_aggregator(ar::credit_window, site.receiver_window);
     tell_aggregator(ar::credit_initial, site.sender_window);

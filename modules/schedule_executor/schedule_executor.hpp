@@ -25,6 +25,7 @@ struct site_program {
   picoseconds send_offset = 0;
   std::uint64_t slot_base = 0;
   std::uint64_t slot_count = 0;
+  std::uint64_t on_chip_slots = 0;    ///< of slot_count
   std::uint64_t sender_window = 0;    ///< credit flow control: chunks it may send before the first credit; 0: paced
   std::uint64_t receiver_window = 0;  ///< and how far its aggregator lets senders be ahead
 };

@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace tributary::test {
 
 /// Runs `body` in a forked child with a time limit; the test fails when the child does, and says how it ended.
-void run_forked(void (*body)(), unsigned limit_seconds = 300);
+void run_forked(const std::function<void()>& body, unsigned limit_seconds = 300);
+
+/// The same for a body that measures something: its figure, zero when the child failed.
+[[nodiscard]] double measure_forked(const std::function<double()>& body, unsigned limit_seconds = 300);
 
 }  // namespace tributary::test
 
