@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "modules/memory_controller/bulk_timing.hpp"
 #include "platforms/simulation.hpp"
 
 using namespace tributary;
@@ -62,6 +63,42 @@ measurement platform(const std::string& name, const std::vector<std::string>& as
   simulation sim(spec, options);
   const run_result result = sim.run();
   return {result.wall_s, static_cast<double>(result.events), static_cast<double>(result.packet_hops), 0};
+}
+
+/// One sequential stream, or reads and writes in turn of two: 16 MiB of accesses at the burst, 16 GiB at the bulk
+/// level. `events` are bytes.
+measurement memory_level_speed(const std::string& preset, bool bulk, std::uint64_t access_bytes, bool rmw) {
+  const dram_device device = memory_preset(preset).dram;
+  const std::uint64_t half = device.geometry.capacity_bytes() / 2;
+  const std::uint64_t total = std::uint64_t{16} << (bulk ? 30 : 20);
+  const std::uint64_t count = total / access_bytes;
+  const auto address = [&](std::uint64_t i) {
+    const std::uint64_t at = (rmw ? i / 2 : i) * access_bytes % (half - access_bytes);
+    return rmw && i % 2 != 0 ? half + at : at;
+  };
+  if (bulk) {
+    bulk_timing timing(device);
+    const double before = now_s();
+    for (std::uint64_t i = 0; i < count; ++i) (void)timing.book(address(i), access_bytes, rmw && i % 2 != 0, 0);
+    return {now_s() - before, static_cast<double>(total), 0, 0};
+  }
+  struct : dram_system::host {
+    void access_complete(std::uint64_t /*cookie*/, dram_cycle /*when*/) override {}
+  } host;
+  dram_system system(device, host);
+  const double before = now_s();
+  std::uint64_t issued = 0;
+  dram_cycle cycle = 0;
+  while (issued < count || !system.idle()) {
+    while (issued < count && system.waiting() < 4) {
+      system.submit(address(issued), access_bytes, rmw && issued % 2 != 0, issued);
+      ++issued;
+    }
+    system.step(cycle);
+    if (system.next() == dram_channel::never) break;
+    cycle = system.next();
+  }
+  return {now_s() - before, static_cast<double>(total), 0, 0};
 }
 
 measurement in_child(const std::function<measurement()>& run) {
@@ -135,5 +172,27 @@ int main() {
                }));
   }
   std::filesystem::remove_all(folder);
+
+  fmt::print("\n{:36} {:>14} {:>14} {:>12}\n", "memory controller (medians of five)", "burst GB/s", "bulk GB/s",
+             "bulk : burst");
+  for (const char* preset : {"ddr4_2400", "hbm2", "hbm2e_v80"}) {
+    for (const std::uint64_t bytes : {4096ULL, 1ULL << 20}) {
+      for (const bool rmw : {false, true}) {
+        std::vector<double> burst;
+        std::vector<double> bulk;
+        std::vector<double> ratio;
+        for (int r = 0; r < repeats; ++r) {
+          const measurement each = in_child([&] { return memory_level_speed(preset, false, bytes, rmw); });
+          const measurement whole = in_child([&] { return memory_level_speed(preset, true, bytes, rmw); });
+          burst.push_back(each.events / each.wall_s / 1e9);
+          bulk.push_back(whole.events / whole.wall_s / 1e9);
+          ratio.push_back(bulk.back() / burst.back());
+        }
+        fmt::print("{:36} {:14.3f} {:14.1f} {:12.0f}\n",
+                   fmt::format("{} {} {}", preset, rmw ? "read-write" : "read", bytes), median(burst), median(bulk),
+                   median(ratio));
+      }
+    }
+  }
   return 0;
 }

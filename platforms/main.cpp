@@ -13,6 +13,7 @@
 #include "platforms/child.hpp"
 #include "platforms/planning.hpp"
 #include "platforms/report.hpp"
+#include "platforms/resources.hpp"
 #include "platforms/version.hpp"
 
 namespace fs = std::filesystem;
@@ -290,7 +291,7 @@ int size_command(const common_arguments& common, const size_arguments& size) {
 
 int presets_command(bool registers) {
   if (registers) {
-    std::cout << "# Registers\n\nMade by `tributary presets --registers` from tlm/register_maps.cpp. Every register is "
+    std::cout << "# Registers\n\nMade by `tributary presets --registers` from tlm/registers.yaml. Every register is "
                  "64 bits; an access is one\n"
                  "aligned 8-byte read or write.\n\n"
               << to_markdown(aggregator_registers) << "\n"
@@ -442,6 +443,11 @@ int dispatch(int argc, char** argv) {
       "Examples:\n  tributary size configs/platforms/nine_city.yaml --target '1.5 s' --confirm\n"
       "  tributary size configs/platforms/nine_city.yaml --crossover 3 --confirm");
 
+  CLI::App* resources_app = app.add_subcommand("resources", "what each aggregator would take of its FPGA (estimate)");
+  add_common(resources_app);
+  resources_app->footer(
+      "Example:\n  tributary resources configs/platforms/nine_city.yaml --set network.buffering=in_place");
+
   CLI::App* presets_app = app.add_subcommand("presets", "list cards and memories a platform can name");
   presets_app->add_flag("--registers", registers, "print the register documentation (Markdown) instead");
   CLI::App* doctor_app = app.add_subcommand("doctor", "check this installation");
@@ -456,6 +462,10 @@ int dispatch(int argc, char** argv) {
   if (validate_app->parsed()) return validate_command(common);
   if (plan_app->parsed()) return plan_command(common, plan);
   if (size_app->parsed()) return size_command(common, size);
+  if (resources_app->parsed()) {
+    std::cout << describe_resources(load_platform(common.config, common.load));
+    return done;
+  }
   if (presets_app->parsed()) return presets_command(registers);
   if (waves_app->parsed()) return waves_command(waves_folder, waves_fst);
   if (doctor_app->parsed()) return doctor_command();

@@ -40,7 +40,8 @@ struct bench {
     return p;
   }
   explicit bench(value_format values = value_format::synthetic, bits_per_s channel_rate = 128'000'000'000,
-                 bool four_phase = false, std::uint64_t ingress_buffer = 32 << 20)
+                 bool four_phase = false, std::uint64_t ingress_buffer = 32 << 20,
+                 const std::function<void(aggregator_parameters&)>& change = {})
       : memory("memory", memory_with(channel_rate, four_phase)) {
     aggregator_parameters p;
     p.memory_bytes = 1ULL << 30;
@@ -48,6 +49,7 @@ struct bench {
     p.adder_latency = 64'000;
     p.values = values;
     p.ingress_buffer_bytes = ingress_buffer;
+    if (change) change(p);
     aggregator = std::make_unique<fpga_aggregator>("aggregator", p, pool);
     source.out.bind(in_check.in);
     in_check.out.bind(aggregator->in);
@@ -207,10 +209,11 @@ void merges_real_values(buffering policy, value_format format, bool four_phase) 
   sc_core::sc_start(sc_core::sc_time(5, sc_core::SC_MS));
   ASSERT_EQ(b.sink.arrivals.size(), 2U);
   for (const arrival_record& arrival : b.sink.arrivals) {
-    chunk_values direct(16384, 0);
+    chunk_values sum(std::size_t{16384} * sum_words_per_word(format), 0);
     for (unsigned s = 1; s <= 3; ++s) {
-      add_values(format, direct, values.slice(0, s, arrival.content.chunk * 16384ULL, 16384).data(), 16384);
+      add_values(format, sum, values.slice(0, s, arrival.content.chunk * 16384ULL, 16384).data(), 16384);
     }
+    const chunk_values direct = narrowed(format, sum);
     ASSERT_NE(arrival.content.values, nullptr);
     EXPECT_EQ(*arrival.content.values, direct);
   }
@@ -229,6 +232,129 @@ SIMULATION_TEST(FpgaAggregator, AddsInt32InPlaceThroughAFourPhaseMemory) {
 }
 SIMULATION_TEST(FpgaAggregator, AddsFp32PerStreamThroughAFourPhaseMemory) {
   merges_real_values(buffering::per_stream, value_format::fp32, true);
+}
+
+SIMULATION_TEST(FpgaAggregator, AddsBf16PerStream) {
+  merges_real_values(buffering::per_stream, value_format::bf16, false);
+}
+SIMULATION_TEST(FpgaAggregator, AddsBf16InPlace) { merges_real_values(buffering::in_place, value_format::bf16, true); }
+
+/// A running sum of bf16 is kept in fp32: twice the slot, twice the traffic.
+SIMULATION_TEST(FpgaAggregator, KeepsBf16SumsInFp32) {
+  bench b(value_format::bf16);
+  b.program(buffering::in_place, 1, 1);
+  const update_values values(value_format::bf16, 42);
+  for (unsigned s = 1; s <= 3; ++s) {
+    burst_content content = chunk_content(s, 0, mib);
+    content.values = std::make_shared<const chunk_values>(values.slice(0, s, 0, mib / 4));
+    b.source.add(s * 100 * us, content);
+  }
+  sc_core::sc_start();
+  EXPECT_EQ(b.aggregator->counters().high_water_bytes, 2U * mib);
+  EXPECT_EQ(b.memory.counters().read_bytes + b.memory.counters().written_bytes, 2U * 4 * mib);
+  EXPECT_EQ(b.sink.arrivals.size(), 1U);
+  b.expect_clean();
+}
+
+SIMULATION_TEST(FpgaAggregator, HoldsFixedPointSumsAtTheEndsAndCountsThem) {
+  bench b(value_format::int32);
+  b.program(buffering::per_stream, 8, 1, 0b1111, 64);
+  const auto words = [](std::uint32_t first, std::uint32_t second) {
+    chunk_values all(16, 0);
+    all[0] = first;
+    all[1] = second;
+    return std::make_shared<const chunk_values>(all);
+  };
+  const std::uint32_t huge = 0x7fffff00;
+  for (unsigned s = 1; s <= 3; ++s) {
+    burst_content content = chunk_content(s, 0, 64);
+    content.values = words(huge, static_cast<std::uint32_t>(-1'500'000'000));
+    b.source.add(s * us, content);
+  }
+  sc_core::sc_start();
+  ASSERT_EQ(b.sink.arrivals.size(), 1U);
+  EXPECT_EQ((*b.sink.arrivals[0].content.values)[0], 0x7fffffffU);
+  EXPECT_EQ((*b.sink.arrivals[0].content.values)[1], 0x80000000U);
+  EXPECT_EQ((*b.sink.arrivals[0].content.values)[2], 0U);
+  EXPECT_EQ(b.driver.read(reg::saturations), 4U) << "both additions of both elements";
+  b.expect_clean();
+}
+
+SIMULATION_TEST(FpgaAggregator, SlotTableEntriesRunOutLikeAnyOtherResource) {
+  bench b(value_format::synthetic, 128'000'000'000, false, 32 << 20,
+          [](aggregator_parameters& p) { p.slot_table_entries = 2; });
+  b.program(buffering::per_stream, 64, 4, 0b0111);
+  for (std::uint32_t c = 0; c < 2; ++c) b.source.add(c * us, chunk_content(1, c, mib));
+  b.source.add(200 * us, chunk_content(2, 0, mib));  // completes chunk 0: an entry is free again
+  b.source.add(201 * us, chunk_content(1, 2, mib));  // waits until chunk 0 has left
+  b.source.add(300 * us, chunk_content(2, 1, mib));
+  b.source.add(400 * us, chunk_content(2, 2, mib));
+  b.source.add(500 * us, chunk_content(1, 3, mib));
+  b.source.add(600 * us, chunk_content(2, 3, mib));
+  sc_core::sc_start();
+  EXPECT_EQ(b.sink.arrivals.size(), 4U);
+  const aggregator_counters counters = b.aggregator->counters();
+  EXPECT_GT(counters.stalled[static_cast<unsigned>(stall_cause::slot_table)], 10 * us);
+  EXPECT_EQ(counters.stalled[static_cast<unsigned>(stall_cause::memory_full)], 0U);
+  b.expect_clean();
+}
+
+SIMULATION_TEST(FpgaAggregator, ATagTooNarrowForTheChunksInProgressStalls) {
+  bench b(value_format::synthetic, 128'000'000'000, false, 32 << 20, [](aggregator_parameters& p) { p.tag_bits = 1; });
+  b.program(buffering::per_stream, 64, 4, 0b0111);
+  b.source.add(0, chunk_content(1, 0, mib));
+  b.source.add(us, chunk_content(1, 1, mib));
+  b.source.add(2 * us, chunk_content(2, 0, mib));  // chunk 0 is in
+  b.source.add(3 * us, chunk_content(1, 2, mib));  // its tag is chunk 0's: waits until that has left
+  b.source.add(100 * us, chunk_content(2, 1, mib));
+  b.source.add(200 * us, chunk_content(2, 2, mib));
+  b.source.add(300 * us, chunk_content(1, 3, mib));
+  b.source.add(400 * us, chunk_content(2, 3, mib));
+  sc_core::sc_start();
+  EXPECT_EQ(b.sink.arrivals.size(), 4U);
+  EXPECT_GT(b.aggregator->counters().stalled[static_cast<unsigned>(stall_cause::slot_table)], 1U);
+  b.expect_clean();
+}
+
+SIMULATION_TEST(FpgaAggregator, UsesOnChipSlotsFirstAndSpills) {
+  bench b(value_format::synthetic, 128'000'000'000, false, 32 << 20,
+          [](aggregator_parameters& p) { p.on_chip_bytes = 3ULL * mib; });
+  memory_parameters ideal;
+  ideal.capacity_bytes = 3ULL * mib;
+  ideal.channel_rate = 8'000'000'000'000;
+  memory_controller on_chip("on_chip", ideal);
+  b.aggregator->on_chip->socket.bind(on_chip.socket);
+  ASSERT_EQ(b.driver.write(reg::on_chip_slots, 3), tlm::TLM_OK_RESPONSE);
+  b.program(buffering::per_stream, 8, 2);
+  for (std::uint32_t c = 0; c < 2; ++c) {
+    for (unsigned s = 1; s <= 3; ++s) b.source.add((c * 3 + s) * 10 * us, chunk_content(s, c, mib));
+  }
+  sc_core::sc_start();
+  EXPECT_EQ(b.sink.arrivals.size(), 2U);
+  // Chunk 0 fills the three on-chip slots; chunk 1 finds them free again only when chunk 0 has left.
+  EXPECT_GE(on_chip.counters().written_bytes, 3U * mib);
+  EXPECT_EQ(on_chip.counters().written_bytes + b.memory.counters().written_bytes, 6U * mib);
+  EXPECT_EQ(b.aggregator->counters().spilled_chunks * mib, b.memory.counters().written_bytes);
+  b.expect_clean();
+}
+
+SIMULATION_TEST(FpgaAggregator, SpillsWhatDoesNotFitOnChip) {
+  bench b(value_format::synthetic, 128'000'000'000, false, 32 << 20,
+          [](aggregator_parameters& p) { p.on_chip_bytes = 2ULL * mib; });
+  memory_parameters ideal;
+  ideal.capacity_bytes = 2ULL * mib;
+  ideal.channel_rate = 8'000'000'000'000;
+  memory_controller on_chip("on_chip", ideal);
+  b.aggregator->on_chip->socket.bind(on_chip.socket);
+  ASSERT_EQ(b.driver.write(reg::on_chip_slots, 2), tlm::TLM_OK_RESPONSE);
+  b.program(buffering::per_stream, 8, 1);
+  for (unsigned s = 1; s <= 3; ++s) b.source.add(s * 10 * us, chunk_content(s, 0, mib));
+  sc_core::sc_start();
+  EXPECT_EQ(b.sink.arrivals.size(), 1U);
+  EXPECT_EQ(on_chip.counters().written_bytes, 2U * mib);
+  EXPECT_EQ(b.memory.counters().written_bytes, 1U * mib);
+  EXPECT_EQ(b.aggregator->counters().spilled_chunks, 1U);
+  b.expect_clean();
 }
 
 SIMULATION_TEST(FpgaAggregator, RefusesIllegalProgramming) {
@@ -254,6 +380,8 @@ SIMULATION_TEST(FpgaAggregator, RefusesIllegalProgramming) {
   EXPECT_EQ(error_of([&b] { b.driver.write(reg::update_bytes, 0); }), error_chunk);
   EXPECT_EQ(error_of([&b] { b.driver.write(reg::slot_count, 1025); }), error_slots) << "1024 MiB of memory";
   EXPECT_EQ(error_of([&b] { b.driver.write(reg::slot_base, 1ULL << 40); }), error_slots);
+  EXPECT_EQ(error_of([&b] { b.driver.write(reg::on_chip_slots, 4); }), error_slots) << "there is no on-chip memory";
+  b.driver.write(reg::on_chip_slots, 0);
   EXPECT_EQ(error_of([&b] { b.driver.write(reg::slot_count, 1); }), error_slots) << "two streams, one slot";
   EXPECT_EQ(error_of([&b] { b.driver.write(reg::members, 0b0110); }), error_members) << "without itself";
   EXPECT_EQ(error_of([&b] { b.driver.write(reg::control, command_start); }), error_busy) << "started twice";

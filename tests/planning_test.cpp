@@ -1,5 +1,6 @@
 // The planner against the simulation, and the commands built on it.
 #include "platforms/planning.hpp"
+#include "platforms/resources.hpp"
 
 #include <gtest/gtest.h>
 
@@ -120,7 +121,7 @@ TEST_P(Throughput, IsWhatTheFormulasSayAndMemoryNeverOverflows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(NineCities, Throughput,
-                         ::testing::Combine(::testing::Values(throughput_case{"128 MB", "64 KiB", 64 << 10},
+                         ::testing::Combine(::testing::Values(throughput_case{"128 MB", "128 KiB", 128 << 10},
                                                               throughput_case{"512 MB", "256 KiB", 256 << 10},
                                                               throughput_case{"2 GB", "1 MiB", 1 << 20},
                                                               throughput_case{"8 GB", "2 MiB", 2 << 20}),
@@ -132,6 +133,82 @@ INSTANTIATE_TEST_SUITE_P(NineCities, Throughput,
                            std::replace(name.begin(), name.end(), ' ', '_');
                            return name;
                          });
+
+struct bandwidth_case {
+  const char* schedule;
+  const char* policy;
+  const char* flow;
+  double traffic;  ///< bytes of memory traffic for a byte of one stream: 2 (k-1) or 2 (k-2)
+};
+
+class MemoryBandwidth : public ::testing::TestWithParam<bandwidth_case> {};
+
+/// A DDR4-2400 module in the place of the card's HBM: memory bandwidth is the limit, where the formula says. Paced
+/// senders follow the planner; under credits nothing but the memory itself holds them.
+TEST_P(MemoryBandwidth, OfDdr4IsTheLimitWhereTheFormulaSays) {
+  const bandwidth_case c = GetParam();
+  platform_spec spec =
+      load_platform(std::string(TRIBUTARY_CONFIGS_FOLDER) + "/platforms/nine_city.yaml",
+                    {{"run.trace=none", "run.rounds=1", "site_defaults.aggregator.device.preset=ddr4_2400",
+                      "workload.update=12 GB", "site_defaults.aggregator.memory=16 GB",
+                      std::string("network.buffering=") + c.policy, std::string("network.flow=") + c.flow},
+                     c.schedule});
+  ASSERT_EQ(spec.sites[0].aggregator.device.preset, "ddr4_2400");
+  const child_outcome outcome = simulate_in_child(spec);
+  ASSERT_TRUE(outcome.finished) << outcome.complaint;
+  EXPECT_TRUE(outcome.passed);
+  // 14.9 GB/s: the device's sequential figure (tests/memory_device_test.cpp), whole chunks read and written in turn.
+  const double formula = 14.9e9 / c.traffic;
+  // All groups are held alike, so the one with the longest path ends the round.
+  const planner::platform_model model = model_of(spec);
+  const auto latency = model.latencies();
+  double longest = 0;
+  const planner::schedule rounds = schedule_of(spec, model);
+  for (const planner::group& group : rounds.rounds[0]) {
+    for (const unsigned i : group) {
+      for (const unsigned j : group) longest = std::max(longest, seconds(latency[i][j]));
+    }
+  }
+  const double measured = static_cast<double>(spec.update_bytes) / (outcome.slowest_round_s - longest);
+  EXPECT_NEAR(measured, formula, 0.03 * formula);
+}
+
+INSTANTIATE_TEST_SUITE_P(NineCities, MemoryBandwidth,
+                         ::testing::Values(bandwidth_case{"all_to_all", "per_stream", "paced", 16},
+                                           bandwidth_case{"all_to_all", "per_stream", "credit", 16},
+                                           bandwidth_case{"all_to_all", "in_place", "paced", 14},
+                                           bandwidth_case{"all_to_all", "in_place", "credit", 14},
+                                           bandwidth_case{"rotating:3", "per_stream", "paced", 4},
+                                           bandwidth_case{"rotating:3", "in_place", "paced", 2}),
+                         [](const auto& test) {
+                           return std::string(test.param.schedule).substr(0, 3) + "_" + test.param.policy + "_" +
+                                  test.param.flow;
+                         });
+
+/// By hand for nine cities, all-to-all, 8 GB, chunks of 1 MiB.
+TEST(Resources, AreWhatTheAssumptionsGiveByHand) {
+  const platform_spec spec = nine_city({"site_defaults.aggregator.memory=8 GB"});
+  const resource_estimate e = estimate_resources(spec, 0);
+  EXPECT_EQ(e.streams, 8U);
+  EXPECT_EQ(e.adders, 8U * 64 / 4);
+  EXPECT_EQ(e.dsp, 256U);
+  EXPECT_EQ(e.ultra_ram_bits, 8ULL * ((32 << 20) + 2 * (1 << 20)));
+  EXPECT_EQ(e.ultra_ram, 968U) << "285,212,672 bits are 967.1 blocks of 294,912";
+  // 7629 slots: 13 bits a pointer; 953 entries of 14 bits of tag (13,352 chunks), 8 x (21 + 1) of counters and flags,
+  // 8 x 13 of pointers, 4 of contributors.
+  EXPECT_EQ(e.slot_table_bits, 953U * (14 + 176 + 104 + 4));
+  EXPECT_EQ(e.free_list_bits, 7629U * 13);
+  EXPECT_EQ(e.block_ram, 8U + 3);
+  // 2 x 8 x 12.375 GB/s.
+  EXPECT_NEAR(e.memory_bytes_per_s, 16 * 12.375e9, 0.001 * 16 * 12.375e9);
+  EXPECT_NE(describe_resources(spec).find("968 of 1925"), std::string::npos);
+
+  const platform_spec in_place =
+      nine_city({"site_defaults.aggregator.memory=8 GB", "network.buffering=in_place", "workload.values=bf16"});
+  const resource_estimate p = estimate_resources(in_place, 0);
+  EXPECT_EQ(p.adders, 256U) << "elements of 2 bytes";
+  EXPECT_NEAR(p.memory_bytes_per_s, 2 * 14 * 12.375e9, 0.01 * 28 * 12.375e9) << "sums in fp32";
+}
 
 TEST(Planning, TheBestScheduleIsWrittenAndRuns) {
   const temporary_folder folder;
