@@ -39,6 +39,47 @@ void expect_sound(const run_result& result) {
 
 picoseconds duration(const round_result& round) { return round.closed - round.opened; }
 
+/// Every memory command of a whole run is watched (run() plugs the checkers in); real values arrive exact.
+SIMULATION_TEST(Memory, EveryCommandOfARunKeepsTheRules) {
+  const run_result result =
+      run(shipped("three_site", {"site_defaults.aggregator.device.level=burst", "workload.update=4 MiB",
+                                 "workload.values=fp32", "workload.chunk=64 KiB"}));
+  expect_sound(result);
+  EXPECT_GT(result.sites[0].memory.commands.reads, 10'000U);
+  EXPECT_GT(result.sites[0].memory.commands.row_hits, 0U);
+  EXPECT_EQ(result.sites[0].mismatches, 0U);
+}
+
+SIMULATION_TEST(Memory, OnChipFirstSpillsOverAWholePlatform) {
+  const platform_spec spec =
+      shipped("nine_city", {"site_defaults.aggregator.placement=on_chip_first", "workload.update=200 MB"});
+  EXPECT_EQ(spec.sites[0].aggregator.on_chip_bytes, 64'000'000U);
+  const run_result result = run(spec);
+  expect_sound(result);
+  std::uint64_t spilled = 0;
+  for (const site_result& site : result.sites) {
+    EXPECT_GT(site.on_chip_bytes, 0U);
+    spilled += site.aggregator.spilled_chunks;
+  }
+  EXPECT_GT(spilled, 0U) << "200 MB from eight sites do not fit into 64 MB";
+}
+
+SIMULATION_TEST(Memory, Bf16InPlaceIsExactOverAWholePlatform) {
+  const run_result result = run(shipped("three_site", {"workload.update=16 MiB", "workload.values=bf16",
+                                                       "network.buffering=in_place", "run.fidelity=packet"}));
+  expect_sound(result);
+  EXPECT_GT(result.sites[0].elements_compared, 0U);
+  EXPECT_EQ(result.sites[0].mismatches, 0U);
+}
+
+SIMULATION_TEST(Memory, FixedPointSaturationIsCountedNotHidden) {
+  const run_result result =
+      run(shipped("three_site", {"workload.update=4 MiB", "workload.values=int32", "workload.scale_bits=31"}));
+  expect_sound(result);
+  EXPECT_GT(result.sites[0].saturated, 1000U);
+  EXPECT_EQ(result.sites[0].mismatches, 0U);
+}
+
 SIMULATION_TEST(TwoSites, MatchFirstPrinciplesToThePicosecond) {
   const run_result result = run(shipped("two_site"));
   expect_sound(result);
