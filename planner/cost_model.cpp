@@ -4,6 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "planner/send_offsets.hpp"
+
 namespace tributary::planner {
 
 const char* to_string(rate_limit limit) {
@@ -87,7 +89,7 @@ double fluid_memory_need(const platform_model& model, const std::vector<std::vec
 }
 
 fluid_rate fluid_group_rate(const platform_model& model, const std::vector<std::vector<picoseconds>>& latency,
-                            const group& members, double w) {
+                            const group& members, double w, bool capacity) {
   const std::size_t k = members.size();
   const auto others = static_cast<double>(k - 1);
   fluid_rate best{std::numeric_limits<double>::infinity(), rate_limit::access_up, members.front()};
@@ -99,7 +101,7 @@ fluid_rate fluid_group_rate(const platform_model& model, const std::vector<std::
     const site_model& site = model.sites[j];
     const bool unmerged = model.buffering == buffering_policy::none;
     const double merged_streams = unmerged ? others : 1;
-    bound(bytes(site.access_up) / w, rate_limit::access_up, j);
+    bound(bytes(site.access_up) / (w * (model.multicast ? 1.0 : others)), rate_limit::access_up, j);
     bound(bytes(site.access_down) / (w * merged_streams), rate_limit::access_down, j);
     bound(bytes(site.aggregator_ports) / (w * others), rate_limit::aggregator_ports, j);
     bound(bytes(site.consume_rate) / merged_streams, rate_limit::consume, j);
@@ -107,7 +109,7 @@ fluid_rate fluid_group_rate(const platform_model& model, const std::vector<std::
     const double traffic = memory_traffic(model.buffering, k);
     if (traffic > 0) bound(bytes(site.memory_rate) / traffic, rate_limit::memory_bandwidth, j);
     const double hold = memory_seconds(model, spread_at(latency, members, j), k);
-    if (hold > 0) bound(static_cast<double>(site.memory_bytes) / hold, rate_limit::memory_capacity, j);
+    if (hold > 0 && capacity) bound(static_cast<double>(site.memory_bytes) / hold, rate_limit::memory_capacity, j);
   }
   return best;
 }
@@ -172,10 +174,18 @@ std::vector<multicast_tree> group_trees(const platform_model& model, const group
   return trees;
 }
 
-std::vector<std::pair<edge_id, double>> group_loads(const std::vector<multicast_tree>& trees, double per_stream) {
+/// A tree's edges carry its stream once, or without multicast once for every receiver behind them.
+std::vector<std::pair<edge_id, double>> group_loads(const std::vector<multicast_tree>& trees, double per_stream,
+                                                    bool multicast) {
   std::vector<std::pair<edge_id, double>> loads;
   for (const multicast_tree& tree : trees) {
-    for (const edge_id e : tree.edges) loads.emplace_back(e, per_stream);
+    if (multicast) {
+      for (const edge_id e : tree.edges) loads.emplace_back(e, per_stream);
+    } else {
+      for (const std::vector<edge_id>& path : tree.paths) {
+        for (const edge_id e : path) loads.emplace_back(e, per_stream);
+      }
+    }
   }
   return loads;
 }
@@ -186,7 +196,30 @@ std::vector<double> edge_byte_rates(const topology& network) {
   return rates;
 }
 
+bool uses_offsets(const platform_model& model) {
+  return model.send_offsets && model.flow == flow_control::paced && model.buffering != buffering_policy::none;
+}
+
 }  // namespace
+
+fluid_group fluid_group_cost(const platform_model& model, const std::vector<std::vector<picoseconds>>& latency,
+                             const group& members, double w) {
+  fluid_group cost;
+  if (uses_offsets(model)) {
+    cost.rate = fluid_group_rate(model, latency, members, w, false);
+    const offset_solution offsets = best_offsets(model, latency, members, cost.rate.bytes_per_s);
+    if (offsets.bytes_per_s < cost.rate.bytes_per_s * (1 - 1e-9)) {
+      cost.rate = {offsets.bytes_per_s, rate_limit::memory_capacity, members.front()};
+    }
+    cost.latest_s = offsets.latest_s;
+    return cost;
+  }
+  cost.rate = fluid_group_rate(model, latency, members, w);
+  for (const unsigned i : members) {
+    for (const unsigned j : members) cost.latest_s = std::max(cost.latest_s, seconds(latency[i][j]));
+  }
+  return cost;
+}
 
 fluid_round fluid_round_cost(const platform_model& model, const partition& round, double w) {
   const auto latency = model.latencies();
@@ -194,13 +227,16 @@ fluid_round fluid_round_cost(const platform_model& model, const partition& round
   cost.rates.resize(round.size());
   std::vector<std::size_t> active;
   std::vector<double> caps;
+  std::vector<double> latest;
   std::vector<std::vector<std::pair<edge_id, double>>> loads;
   for (std::size_t g = 0; g < round.size(); ++g) {
     if (round[g].size() < 2) continue;
-    cost.rates[g] = fluid_group_rate(model, latency, round[g], w);
+    const fluid_group alone = fluid_group_cost(model, latency, round[g], w);
+    cost.rates[g] = alone.rate;
     active.push_back(g);
-    caps.push_back(cost.rates[g].bytes_per_s);
-    loads.push_back(group_loads(group_trees(model, round[g]), w));
+    caps.push_back(alone.rate.bytes_per_s);
+    latest.push_back(alone.latest_s);
+    loads.push_back(group_loads(group_trees(model, round[g]), w, model.multicast));
   }
   std::vector<edge_id> limiting;
   const std::vector<double> rates = max_min_fair(loads, caps, edge_byte_rates(model.network), limiting);
@@ -211,13 +247,49 @@ fluid_round fluid_round_cost(const platform_model& model, const partition& round
       rate.limit = rate_limit::shared_link;
       rate.site = limiting[a];
     }
-    double longest = 0;
-    for (const unsigned i : round[active[a]]) {
-      for (const unsigned j : round[active[a]]) longest = std::max(longest, seconds(latency[i][j]));
-    }
-    cost.seconds = std::max(cost.seconds, static_cast<double>(model.update_bytes) / rate.bytes_per_s + longest);
+    cost.seconds = std::max(cost.seconds, static_cast<double>(model.update_bytes) / rate.bytes_per_s + latest[a]);
   }
   return cost;
+}
+
+transit_cost fluid_transit_cost(const platform_model& model, double w) {
+  std::vector<unsigned> devices;
+  for (const site_model& site : model.sites) devices.push_back(site.device);
+  transit_cost best;
+  best.seconds = std::numeric_limits<double>::infinity();
+  for (unsigned root = 0; root < model.sites.size(); ++root) {
+    const multicast_tree tree = model.network.tree(model.sites[root].device, devices, tree_kind::shortest);
+    transit_cost cost;
+    cost.root = root;
+    cost.bytes_per_s = std::numeric_limits<double>::infinity();
+    const auto bound = [&cost](double rate, rate_limit limit) {
+      if (rate >= cost.bytes_per_s) return;
+      cost.bytes_per_s = rate;
+      cost.limit = limit;
+    };
+    // Streams into each site's aggregator: one from every branch below it, and its own cluster's.
+    std::vector<unsigned> streams(model.network.devices(), 0);
+    for (const edge_id e : tree.edges) {
+      const edge_id up = e ^ 1U;
+      for (const edge_id each : {e, up}) {
+        bound(static_cast<double>(model.network.rate(each)) / 8 / w, rate_limit::shared_link);
+      }
+      ++streams[model.network.tail_of(e)];
+    }
+    for (const site_model& site : model.sites) {
+      const double in = 1.0 + streams[site.device];
+      bound(static_cast<double>(site.access_up) / 8 / w, rate_limit::access_up);
+      bound(static_cast<double>(site.access_down) / 8 / w, rate_limit::access_down);
+      // Up and down again: what comes from below, the own chunk, and the result.
+      bound(static_cast<double>(site.aggregator_ports) / 8 / (w * (in + 1)), rate_limit::aggregator_ports);
+      bound(static_cast<double>(site.datapath_rate) / 8 / in, rate_limit::datapath);
+      bound(static_cast<double>(site.consume_rate) / 8, rate_limit::consume);
+    }
+    for (const picoseconds latency : tree.latency) cost.height_s = std::max(cost.height_s, seconds(latency));
+    cost.seconds = static_cast<double>(model.update_bytes) / cost.bytes_per_s + 2 * cost.height_s;
+    if (cost.seconds < best.seconds) best = cost;
+  }
+  return best;
 }
 
 // ---- planned ----------------------------------------------------------------------------------------------------
@@ -306,8 +378,11 @@ receiver_times times_at(const platform_model& model, const group_plan& plan, std
   for (std::size_t i = 0; i < k; ++i) {
     if (i == receiver) continue;
     const std::size_t destination = receiver < i ? receiver : receiver - 1;
-    const arrival there =
-        arrive(model, model.sites[plan.members[i]], to, plan.trees[i], destination, payload, streams_on);
+    arrival there = arrive(model, model.sites[plan.members[i]], to, plan.trees[i], destination, payload, streams_on);
+    if (!plan.offsets.empty()) {
+      there.head += plan.offsets[i];
+      there.tail += plan.offsets[i];
+    }
     times.from.push_back(there);
     picoseconds complete = there.tail + there.jitter;
     if (model.buffering == buffering_policy::per_stream) {
@@ -506,6 +581,24 @@ std::uint64_t slots_needed(const platform_model& model, const group_plan& plan, 
                   pace);
 }
 
+namespace {
+
+/// Offsets for what the group could send alone, with the slots that chunks in assembly take left out of its memory.
+void add_offsets(const platform_model& model, group_plan& plan) {
+  platform_model usable = model;
+  const std::uint64_t assembling =
+      2 * model.chunk_bytes * (model.buffering == buffering_policy::per_stream ? plan.members.size() - 1 : 1);
+  for (site_model& site : usable.sites) {
+    site.memory_bytes = site.memory_bytes > 2 * assembling ? site.memory_bytes - assembling : site.memory_bytes / 2 + 1;
+  }
+  const auto latency = model.latencies();
+  const double cap = fluid_group_rate(model, latency, plan.members, wire_overhead(model, true), false).bytes_per_s;
+  const offset_solution best = best_offsets(usable, latency, plan.members, cap);
+  for (const double each : best.offset_s) plan.offsets.push_back(from_seconds(each));
+}
+
+}  // namespace
+
 round_plan plan_round(const platform_model& model, const partition& round) {
   round_plan plan;
   for (const group& members : round) {
@@ -531,11 +624,12 @@ round_plan plan_round(const platform_model& model, const partition& round) {
   std::vector<std::vector<std::pair<edge_id, double>>> loads;
   std::vector<paced_group> own;
   const auto wire = static_cast<double>(model.format.wire_bytes(model.chunk_bytes));
-  for (const group_plan& each : plan.groups) {
+  for (group_plan& each : plan.groups) {
+    if (uses_offsets(model)) add_offsets(model, each);
     own.push_back(own_pace(model, each, streams_on));
     caps.push_back(1e12 / static_cast<double>(own.back().pace));
     caps_without_memory.push_back(1e12 / static_cast<double>(own.back().without_memory));
-    loads.push_back(group_loads(each.trees, wire));
+    loads.push_back(group_loads(each.trees, wire, true));
   }
   std::vector<edge_id> limiting;
   std::vector<edge_id> ignored;

@@ -6,7 +6,8 @@
 //
 // Fluid formulas, for group G, receiver j, r payload bytes/s of every source, L_ij latency, D_j = max_i L_ij, k = |G|,
 // w wire/payload:
-//   access        w r <= C_up of every member; w r <= C_down of every receiver (aggregation), (k-1) w r without it
+//   access        w r <= C_up of every member (multicast), (k-1) w r without it; w r <= C_down of every receiver
+//                 (aggregation), (k-1) w r without it
 //   ports         (k-1) w r <= C_ports
 //   datapath      (k-1) r <= width x clock x lanes
 //   capacity      paced:  per_stream  sum_i r (D_j - L_ij) <= B_j     a chunk of stream i waits D_j - L_ij for the last
@@ -15,7 +16,7 @@
 //                         in_place    r <= B_j / max_i(L_ij + L_ji)
 //   bandwidth     per_stream 2 (k-1) r; in_place 2 (k-2) r for k >= 3, nothing for k = 2
 //   shared links  sum over concurrent streams on a link direction of w r <= C, max-min fair between groups
-//   time          M / r + max_ij L_ij
+//   time          M / r + max_ij L_ij; with send offsets M / r + the latest arrival (planner/send_offsets.hpp)
 #pragma once
 
 #include <string>
@@ -49,18 +50,42 @@ struct fluid_rate {
 /// Wire bytes over payload bytes of whole chunks; 1 when `headers` is false.
 [[nodiscard]] double wire_overhead(const platform_model& model, bool headers);
 
-/// Rate of one group alone on the network (shared links not counted).
+/// Rate of one group alone on the network (shared links not counted). Without `capacity`, as if memory were endless.
 [[nodiscard]] fluid_rate fluid_group_rate(const platform_model& model,
                                           const std::vector<std::vector<picoseconds>>& latency, const group& members,
-                                          double w);
+                                          double w, bool capacity = true);
+
+/// What a group takes alone on the network: its rate, and the latest arrival of a chunk that leaves at time 0 or at its
+/// source's send offset.
+struct fluid_group {
+  fluid_rate rate;
+  double latest_s = 0;
+};
+[[nodiscard]] fluid_group fluid_group_cost(const platform_model& model,
+                                           const std::vector<std::vector<picoseconds>>& latency, const group& members,
+                                           double w);
 
 struct fluid_round {
   std::vector<fluid_rate> rates;  ///< per group; singletons have rate 0
   double seconds = 0;             ///< slowest group: M / r + max L
 };
 
-/// All groups of a round together, shared links included.
+/// All groups of a round together, shared links included. A sequence of rounds with one group each is what sequential
+/// groups cost.
 [[nodiscard]] fluid_round fluid_round_cost(const platform_model& model, const partition& round, double w);
+
+/// Transit reduction: every site's aggregator adds what comes from below in a tree to its own cluster's chunk and
+/// passes one stream on; the root multicasts the result down the same tree. Sources start so that chunks meet, so that
+/// memory holds chunks in assembly only; every tree link carries one update each way.
+struct transit_cost {
+  unsigned root = 0;       ///< site
+  double bytes_per_s = 0;  ///< payload
+  rate_limit limit = rate_limit::access_up;
+  double height_s = 0;  ///< longest path to the root
+  double seconds = 0;   ///< M / r + up + down
+};
+/// The best root over all sites; shortest-path trees.
+[[nodiscard]] transit_cost fluid_transit_cost(const platform_model& model, double w);
 
 /// Memory the receiver needs to take `rate` from every other member (paced formulas), bytes.
 [[nodiscard]] double fluid_memory_need(const platform_model& model,
@@ -71,7 +96,8 @@ struct fluid_round {
 
 struct group_plan {
   group members;
-  picoseconds pace = 0;  ///< from one chunk's departure to the next, all sources alike
+  picoseconds pace = 0;              ///< from one chunk's departure to the next, all sources alike
+  std::vector<picoseconds> offsets;  ///< per member, from the release to its first chunk; empty: none
   // Credit flow control, per member as receiver (empty when paced): its window in chunks a stream (in_place: chunks),
   // and the longest time from a chunk's departure at a source to the credit for its slot back there.
   std::vector<std::uint64_t> windows;

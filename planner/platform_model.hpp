@@ -42,6 +42,8 @@ struct platform_model {
   buffering_policy buffering = buffering_policy::per_stream;
   flow_control flow = flow_control::paced;
   tree_kind trees = tree_kind::shortest;
+  bool send_offsets = false;  ///< paced: sources begin when the linear programme of send_offsets.hpp says
+  bool multicast = true;      ///< fluid costs only. False: a source sends each receiver a copy of its own
 
   [[nodiscard]] std::uint64_t chunks() const { return (update_bytes + chunk_bytes - 1) / chunk_bytes; }
   /// Propagation from site i's router to site j's along the shortest path.

@@ -26,13 +26,8 @@ class group_costs {
     if (added) {
       group sorted = members;
       std::sort(sorted.begin(), sorted.end());
-      double longest = 0;
-      for (const unsigned i : sorted) {
-        for (const unsigned j : sorted) longest = std::max(longest, seconds(latency_[i][j]));
-      }
-      entry->second =
-          static_cast<double>(model_.update_bytes) / fluid_group_rate(model_, latency_, sorted, w_).bytes_per_s +
-          longest;
+      const fluid_group cost = fluid_group_cost(model_, latency_, sorted, w_);
+      entry->second = static_cast<double>(model_.update_bytes) / cost.rate.bytes_per_s + cost.latest_s;
     }
     return entry->second;
   }

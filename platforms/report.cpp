@@ -313,6 +313,7 @@ json resolved_configuration(const platform_spec& spec) {
   network["buffering"] = policy_name(spec.policy);
   network["flow"] = spec.flow == planner::flow_control::credit ? "credit" : "paced";
   network["trees"] = spec.trees == planner::tree_kind::shortest ? "shortest" : "fewest_links";
+  network["offsets"] = spec.send_offsets ? "optimised" : "none";
   network["register_access"] = time(spec.register_access_time);
   if (spec.pace) network["pace"] = time(*spec.pace);
   top["network"] = network;

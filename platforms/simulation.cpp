@@ -256,6 +256,7 @@ round_program simulation::program_of(const planner::round_plan& plan) const {
       site.group = static_cast<std::uint16_t>(g);
       site.members = members;
       site.pace = group.pace;
+      site.send_offset = group.offsets.empty() ? 0 : group.offsets[m];
       if (!group.windows.empty()) {
         site.receiver_window = group.windows[m];
         site.sender_window = *std::min_element(group.windows.begin(), group.windows.end());
@@ -529,7 +530,11 @@ std::vector<path_span> simulation::critical_path(const round_times& times, const
   for (const planner::group_plan& group : plan.groups) {
     if (std::find(group.members.begin(), group.members.end(), last_site) == group.members.end()) continue;
     if (group.windows.empty()) {
-      at_free_pace = last.last_send_start + multiply_divide_down(last.last_departed - last.last_send_start,
+      picoseconds offset = 0;
+      for (std::size_t m = 0; m < group.offsets.size(); ++m) {
+        if (group.members[m] == last.last_source) offset = group.offsets[m];
+      }
+      at_free_pace = last.last_send_start + multiply_divide_down(last.last_departed - last.last_send_start - offset,
                                                                  std::min(group.unbuffered_pace, group.pace),
                                                                  std::max<picoseconds>(1, group.pace));
     } else {  // what the source waited for credit is the memory's doing

@@ -499,6 +499,7 @@ class platform_loader {
     spec_.trees = net.choice("trees", {"shortest", "fewest_links"}, "shortest") == "shortest"
                       ? planner::tree_kind::shortest
                       : planner::tree_kind::fewest_links;
+    spec_.send_offsets = net.choice("offsets", {"none", "optimised"}, "none") == "optimised";
     if (net.has("pace")) spec_.pace = net.quantity("pace", dim::time, std::nullopt);
     spec_.register_access_time = net.quantity("register_access", dim::time, 0, true);
     net.refuse_unknown_keys();
@@ -721,6 +722,7 @@ planner::platform_model model_of(const platform_spec& spec) {
                                                        : planner::buffering_policy::per_stream;
   model.trees = spec.trees;
   model.flow = spec.flow;
+  model.send_offsets = spec.send_offsets;
   return model;
 }
 

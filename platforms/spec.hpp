@@ -126,6 +126,7 @@ struct platform_spec {
   buffering policy = buffering::per_stream;
   planner::flow_control flow = planner::flow_control::paced;
   planner::tree_kind trees = planner::tree_kind::shortest;
+  bool send_offsets = false;        ///< sources begin when the planner's linear programme says
   std::optional<picoseconds> pace;  ///< overrides the planner's pace: overflow is then possible and reported
   picoseconds register_access_time = 0;
   schedule_spec schedule;
