@@ -296,6 +296,117 @@ construction hierarchy(unsigned sites, unsigned size) {
   return result;
 }
 
+construction one_peer_exponential(unsigned sites) {
+  construction result;
+  result.rounds.name = "one-peer exponential";
+  for (unsigned distance = 1; distance < sites; distance *= 2) {
+    partition round;
+    for (unsigned i = 0; i < sites; ++i) {
+      if (i / distance % 2 != 0) continue;
+      if (i + distance < sites) round.push_back({i, i + distance});
+    }
+    for (unsigned i = 0; i < sites; ++i) {
+      const bool paired =
+          std::any_of(round.begin(), round.end(), [i](const group& pair) { return pair[0] == i || pair[1] == i; });
+      if (!paired) round.push_back({i});
+    }
+    normalise(round);
+    result.rounds.rounds.push_back(std::move(round));
+  }
+  const bool power = sites > 1 && (sites & (sites - 1)) == 0;
+  result.exact_after = power ? static_cast<unsigned>(result.rounds.rounds.size()) : 0;
+  result.pairs_each = sites == 2 ? 1 : 0;
+  return result;
+}
+
+namespace {
+
+/// Rounds over sites first .. first + count - 1, everybody else alone; padded to `rounds` by callers.
+struct partial_rounds {
+  std::vector<partition> rounds;
+  std::vector<double> blend;
+};
+
+void pad(partial_rounds& of, std::size_t rounds) {
+  of.rounds.resize(rounds);
+  of.blend.resize(rounds, 1);
+}
+
+/// The base_sequence over `count` sites from `first`; groups only, sites alone are left out.
+partial_rounds base_rounds(unsigned first, unsigned count, unsigned base) {
+  partial_rounds result;
+  if (count <= 1) return result;
+  unsigned power = 1;
+  while (power * base <= count) power *= base;
+  const unsigned leading = count / power * power;
+  // The hyper-grid of the leading part: one digit of at most base - 1, then digits of base.
+  std::vector<unsigned> radices;
+  if (leading / power > 1) radices.push_back(leading / power);
+  for (unsigned left = power; left > 1; left /= base) radices.push_back(base);
+  partial_rounds grid;
+  if (!radices.empty()) {
+    for (partition round : mixed_radix(radices).rounds.rounds) {
+      for (group& members : round) {
+        for (unsigned& site : members) site += first;
+      }
+      grid.rounds.push_back(std::move(round));
+      grid.blend.push_back(1);
+    }
+  }
+  const unsigned rest = count - leading;
+  if (rest == 0) return grid;
+  partial_rounds of_rest = base_rounds(first + leading, rest, base);
+  // Blends of the rest's rounds are not 1; rounds that run beside them must do nothing else, so they come first.
+  const bool plain = std::all_of(of_rest.blend.begin(), of_rest.blend.end(), [](double each) { return each == 1; });
+  if (plain) {
+    const std::size_t together = std::max(grid.rounds.size(), of_rest.rounds.size());
+    partial_rounds beside = grid;
+    pad(beside, together);
+    pad(of_rest, together);
+    for (std::size_t r = 0; r < together; ++r) {
+      partition round = beside.rounds[r];
+      round.insert(round.end(), of_rest.rounds[r].begin(), of_rest.rounds[r].end());
+      result.rounds.push_back(std::move(round));
+      result.blend.push_back(1);
+    }
+  } else {
+    result = of_rest;
+    result.rounds.insert(result.rounds.end(), grid.rounds.begin(), grid.rounds.end());
+    result.blend.insert(result.blend.end(), grid.blend.begin(), grid.blend.end());
+  }
+  partition across;
+  for (unsigned i = 0; i < rest; ++i) across.push_back({first + i, first + leading + i});
+  result.rounds.push_back(std::move(across));
+  result.blend.push_back(2.0 * leading / count);
+  result.rounds.insert(result.rounds.end(), grid.rounds.begin(), grid.rounds.end());
+  result.blend.insert(result.blend.end(), grid.blend.begin(), grid.blend.end());
+  return result;
+}
+
+}  // namespace
+
+construction base_sequence(unsigned sites, unsigned base) {
+  construction result;
+  result.rounds.name = "base-" + std::to_string(base) + " sequence";
+  partial_rounds rounds = base_rounds(0, sites, base);
+  for (partition& round : rounds.rounds) {
+    std::vector<bool> busy(sites, false);
+    for (const group& members : round) {
+      for (const unsigned site : members) busy[site] = true;
+    }
+    for (unsigned site = 0; site < sites; ++site) {
+      if (!busy[site]) round.push_back({site});
+    }
+    normalise(round);
+    result.rounds.rounds.push_back(std::move(round));
+  }
+  if (std::any_of(rounds.blend.begin(), rounds.blend.end(), [](double each) { return each != 1; })) {
+    result.rounds.blend = std::move(rounds.blend);
+  }
+  result.exact_after = static_cast<unsigned>(result.rounds.rounds.size());
+  return result;
+}
+
 std::vector<construction> constructions_for(unsigned sites, unsigned largest) {
   std::vector<construction> all{all_to_all_construction(sites)};
   std::set<std::vector<unsigned>> grids;
@@ -316,6 +427,11 @@ std::vector<construction> constructions_for(unsigned sites, unsigned largest) {
     });  // the same grid, reached with a smaller limit
     if (!known) all.push_back(std::move(grid));
   }
+  for (unsigned base = 2; base <= std::min(largest, sites - 1); ++base) {
+    construction sequence = base_sequence(sites, base);
+    if (!sequence.rounds.blend.empty()) all.push_back(std::move(sequence));  // else it is a hyper-grid, above
+  }
+  if (sites > 4 && (sites & (sites - 1)) != 0) all.push_back(one_peer_exponential(sites));
   all.push_back(one_factorisation(sites));
   if (sites > 4) all.push_back(ring(sites));
   return all;

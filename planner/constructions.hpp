@@ -52,6 +52,17 @@ struct construction {
 /// Groups of `size` neighbours, then one member of each group, then the groups again. Not exact under plain averaging.
 [[nodiscard]] construction hierarchy(unsigned sites, unsigned size);
 
+/// Pairs at distance 1, 2, 4 ... 2^(m-1): the one-peer exponential graph (Ying et al. 2021) with exchange both ways.
+/// For 2^m sites it is the hypercube and exact after m rounds; for other numbers, where some sites wait, it is not
+/// exact.
+[[nodiscard]] construction one_peer_exponential(unsigned sites);
+
+/// Exact for any number of sites with groups of at most `base`, in the manner of the Base-(k+1) graph (Takezawa et al.
+/// 2023). n = V + R, V = a base^p the leading digit: V agrees by its hyper-grid while R agrees by the same rule; then
+/// each site of R and a site of V of its own move |V|/n of the way to each other (blend 2|V|/n of a pair's average),
+/// which gives R the overall average and leaves it in V's mean; then V agrees again.
+[[nodiscard]] construction base_sequence(unsigned sites, unsigned base);
+
 /// All constructions that fit `sites`, groups of at most `largest` (all-to-all apart).
 [[nodiscard]] std::vector<construction> constructions_for(unsigned sites, unsigned largest);
 

@@ -13,6 +13,9 @@ using partition = std::vector<group>;  ///< groups of one round; sites in none o
 struct schedule {
   std::string name;
   std::vector<partition> rounds;  ///< repeated
+  /// Per round how far each site moves towards its group's average, x' = x + blend (average - x); empty: 1 everywhere.
+  /// The cluster does it when it applies the merged stream; what travels is the same.
+  std::vector<double> blend{};
 };
 
 /// Sorts groups and members so that equal partitions compare equal.

@@ -174,7 +174,7 @@ std::vector<rated_construction> search_schedules(const platform_model& model, do
     candidate.pass_s = std::accumulate(candidate.round_s.begin(), candidate.round_s.end(), 0.0);
     candidate.exact_after = equal_weights ? each.exact_after : 0;
     const auto most = static_cast<unsigned>(candidate.rounds.rounds.size()) * 40;
-    candidate.rounds_to_epsilon = rounds_to_epsilon(candidate.rounds.rounds, weights, options.epsilon, most);
+    candidate.rounds_to_epsilon = rounds_to_epsilon(candidate.rounds, weights, options.epsilon, most);
     candidate.to_epsilon_s = std::numeric_limits<double>::infinity();
     if (candidate.rounds_to_epsilon > 0) {
       candidate.to_epsilon_s = 0;

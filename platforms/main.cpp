@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "platforms/child.hpp"
+#include "platforms/map_report.hpp"
 #include "platforms/planning.hpp"
 #include "platforms/report.hpp"
 #include "platforms/resources.hpp"
@@ -186,6 +187,22 @@ int validate_command(const common_arguments& common) {
   return done;
 }
 
+planner::objective objective_named(const std::string& name) {
+  return name == "exchange"    ? planner::objective::exchange_rate
+         : name == "staleness" ? planner::objective::staleness
+                               : planner::objective::time_to_epsilon;
+}
+
+std::uint64_t quantity_of(const std::string& text, dimension what, const char* option) {
+  try {
+    const std::uint64_t value = parse_quantity(text, what);
+    if (value == 0) throw quantity_error("must not be zero");
+    return value;
+  } catch (const quantity_error& error) {
+    throw config_error(fmt::format("{} '{}': {}", option, text, error.what()));
+  }
+}
+
 struct plan_arguments {
   std::string goal = "time";
   unsigned largest_group = 8;
@@ -197,9 +214,7 @@ struct plan_arguments {
 int plan_command(const common_arguments& common, const plan_arguments& plan) {
   const platform_spec spec = load_platform(common.config, common.load);
   plan_request request;
-  request.search.goal = plan.goal == "exchange"    ? planner::objective::exchange_rate
-                        : plan.goal == "staleness" ? planner::objective::staleness
-                                                   : planner::objective::time_to_epsilon;
+  request.search.goal = objective_named(plan.goal);
   request.search.largest_group = plan.largest_group;
   request.search.epsilon = spec.epsilon;
   request.search.seed = plan.seed;
@@ -216,6 +231,7 @@ int plan_command(const common_arguments& common, const plan_arguments& plan) {
 }
 
 struct size_arguments {
+  std::string of = "memory";
   std::string target;
   unsigned crossover = 0;
   bool confirm = false;
@@ -229,7 +245,7 @@ int size_command(const common_arguments& common, const size_arguments& size) {
   const auto simulate = [&spec](const planner::schedule& rounds, std::uint64_t memory) {
     platform_spec checked = spec;
     for (site_spec& site : checked.sites) site.aggregator.memory_bytes = memory;
-    checked.schedule = {schedule_spec::kind::explicit_rounds, 0, rounds.name, rounds.rounds};
+    checked.schedule = {schedule_spec::kind::explicit_rounds, 0, rounds.name, rounds.rounds, rounds.blend};
     checked.rounds = 0;
     return simulate_in_child(checked);
   };
@@ -272,6 +288,30 @@ int size_command(const common_arguments& common, const size_arguments& size) {
     throw config_error(fmt::format("--target '{}': {}", size.target, error.what()));
   }
   const planner::schedule rounds = schedule_of(spec, model);
+  if (size.of != "memory") {
+    const sized what = size.of == "memory_bandwidth" ? sized::memory_bandwidth
+                       : size.of == "clock"          ? sized::clock
+                       : size.of == "access_rate"    ? sized::access_rate
+                                                     : sized::link_rate;
+    const auto value = least_value(spec, rounds, what, target);
+    if (!value) {
+      fmt::print("{}: {} cannot be over in {} with any {}\n", spec.name, rounds.name, format_seconds(target), size.of);
+      return check_failed;
+    }
+    const auto figure = static_cast<double>(*value);
+    const std::string amount = what == sized::clock              ? fmt::format("{:.3f} MHz", figure / 1e6)
+                               : what == sized::memory_bandwidth ? fmt::format("{:.3f} GB/s", figure / 8e9)
+                                                                 : fmt::format("{:.3f} Gb/s", figure / 1e9);
+    fmt::print("{}: {} needs a {} of {} to be over in {}\n", spec.name, rounds.name, size.of, amount,
+               format_seconds(target));
+    if (!size.confirm) return done;
+    platform_spec checked = with_value(spec, what, *value);
+    checked.schedule = {schedule_spec::kind::explicit_rounds, 0, rounds.name, rounds.rounds, rounds.blend};
+    checked.rounds = 0;
+    const child_outcome outcome = simulate_in_child(checked);
+    fmt::print("  simulated: {}\n", format_seconds(outcome.simulated_s));
+    return outcome.passed && outcome.simulated_s <= target * 1.02 ? done : check_failed;
+  }
   const auto memory = least_memory(spec, rounds, target, most);
   if (!memory) {
     fmt::print("{}: {} cannot be over in {} with any memory up to {}: the best is {}\n", spec.name, rounds.name,
@@ -287,6 +327,38 @@ int size_command(const common_arguments& common, const size_arguments& size) {
   fmt::print("  simulated: {}, at most {} of memory in use\n", format_seconds(outcome.simulated_s),
              format_bytes(static_cast<double>(outcome.memory_high_water_bytes)));
   return outcome.passed && outcome.simulated_s <= target * 1.02 ? done : check_failed;
+}
+
+struct map_arguments {
+  std::string goal = "time";
+  std::vector<std::string> memories{"128 MB", "256 MB", "512 MB", "1 GB", "2 GB", "4 GB", "8 GB", "16 GB"};
+  std::vector<std::string> rates{"25 Gbps", "50 Gbps", "100 Gbps", "200 Gbps", "400 Gbps"};
+  unsigned largest_group = 8;
+  bool transit = false;
+  std::string out;
+};
+
+int map_command(const common_arguments& common, const map_arguments& map) {
+  const platform_spec spec = load_platform(common.config, common.load);
+  planner::map_request request;
+  for (const std::string& each : map.memories) {
+    request.memories.push_back(quantity_of(each, dimension::bytes, "--memory"));
+  }
+  for (const std::string& each : map.rates) request.rates.push_back(quantity_of(each, dimension::rate, "--rate"));
+  request.search.goal = objective_named(map.goal);
+  request.search.largest_group = map.largest_group;
+  request.search.epsilon = spec.epsilon;
+  request.search.restarts = 2;
+  request.transit = map.transit;
+  const planner::platform_model model = model_of(spec);
+  const std::vector<planner::map_cell> cells =
+      planner::map_schedules(model, planner::wire_overhead(model, true), request);
+  if (!map.out.empty()) draw_map(cells, spec.name, request.search.goal, map.out);
+  if (!common.quiet) {
+    std::cout << describe_map(cells, spec.name, request.search.goal);
+    if (!map.out.empty()) fmt::print("\n  wrote {}\n", map.out);
+  }
+  return done;
 }
 
 int presets_command(bool registers) {
@@ -432,16 +504,33 @@ int dispatch(int argc, char** argv) {
       "--verify 2 --out best.yaml");
 
   size_arguments size;
-  CLI::App* size_app =
-      app.add_subcommand("size", "least aggregator memory for a target time, or where two schedules tie");
+  CLI::App* size_app = app.add_subcommand(
+      "size", "least memory, bandwidth, clock or rate for a target time, or where two schedules tie");
   add_common(size_app);
+  size_app->add_option("--of", size.of, "what to size: memory, memory_bandwidth, clock, access_rate or link_rate")
+      ->check(CLI::IsMember({"memory", "memory_bandwidth", "clock", "access_rate", "link_rate"}));
   size_app->add_option("--target", size.target, "one pass through the schedule takes at most this");
   size_app->add_option("--crossover", size.crossover, "where all-to-all catches up with rotating groups of this size")
       ->check(CLI::Range(2U, 64U));
   size_app->add_flag("--confirm", size.confirm, "simulate the answer");
   size_app->footer(
       "Examples:\n  tributary size configs/platforms/nine_city.yaml --target '1.5 s' --confirm\n"
+      "  tributary size configs/platforms/nine_city.yaml --of memory_bandwidth --target '1.5 s' --confirm\n"
       "  tributary size configs/platforms/nine_city.yaml --crossover 3 --confirm");
+
+  map_arguments map;
+  CLI::App* map_app =
+      app.add_subcommand("map", "which schedule wins for each network capability, memory and cluster link rate");
+  add_common(map_app);
+  map_app->add_option("--objective", map.goal, "time (to agreement), exchange (pairs a second) or staleness (mean age)")
+      ->check(CLI::IsMember({"time", "exchange", "staleness"}));
+  map_app->add_option("--memory", map.memories, "aggregator memories, comma between")->delimiter(',');
+  map_app->add_option("--rate", map.rates, "cluster link rates, comma between")->delimiter(',');
+  map_app->add_option("--largest-group", map.largest_group, "largest group besides all-to-all")
+      ->check(CLI::Range(2U, 64U));
+  map_app->add_flag("--transit", map.transit, "let reduction in transit (up and down a tree) compete");
+  map_app->add_option("--out", map.out, "also draw it: .svg or .png (needs gnuplot)");
+  map_app->footer("Example:\n  tributary map configs/platforms/nine_city.yaml --memory '1 GB,4 GB' --out map.svg");
 
   CLI::App* resources_app = app.add_subcommand("resources", "what each aggregator would take of its FPGA (estimate)");
   add_common(resources_app);
@@ -462,6 +551,7 @@ int dispatch(int argc, char** argv) {
   if (validate_app->parsed()) return validate_command(common);
   if (plan_app->parsed()) return plan_command(common, plan);
   if (size_app->parsed()) return size_command(common, size);
+  if (map_app->parsed()) return map_command(common, map);
   if (resources_app->parsed()) {
     std::cout << describe_resources(load_platform(common.config, common.load));
     return done;

@@ -44,6 +44,7 @@ std::vector<planned_schedule> plan_schedules(const platform_spec& spec, const pl
       checked.schedule.type = schedule_spec::kind::explicit_rounds;
       checked.schedule.name = rated.rounds.name;
       checked.schedule.rounds = rated.rounds.rounds;
+      checked.schedule.blend = rated.rounds.blend;
       checked.rounds = rounds;
       const child_outcome outcome = simulate_in_child(checked);
       if (outcome.finished) each.simulated_s = outcome.simulated_s;
@@ -62,6 +63,8 @@ std::string schedule_yaml(const platform_spec& spec, const planned_schedule& pla
       fmt::format("description: {}\nschedule:\n  name: {}\n  rounds:\n",
                   quoted(fmt::format("{} for {}, found by tributary plan", planned.rated.rounds.name, spec.name)),
                   quoted(planned.rated.rounds.name));
+  const std::vector<double>& blend = planned.rated.rounds.blend;
+  if (!blend.empty()) text.insert(text.rfind("  rounds:"), fmt::format("  blend: [{:.17g}]\n", fmt::join(blend, ", ")));
   for (std::size_t r = 0; r < planned.rated.rounds.rounds.size(); ++r) {
     std::string groups;
     for (const planner::group& members : planned.rated.rounds.rounds[r]) {
@@ -150,6 +153,48 @@ std::optional<crossover> memory_crossover(const platform_spec& spec, unsigned si
   });
   if (!chunks) return std::nullopt;
   return both(*chunks * spec.chunk_bytes);
+}
+
+platform_spec with_value(const platform_spec& spec, sized what, std::uint64_t value) {
+  platform_spec changed = spec;
+  for (site_spec& site : changed.sites) {
+    memory_device_spec& device = site.aggregator.device;
+    switch (what) {
+      case sized::memory_bandwidth:
+        device.level = memory_level::rate;
+        device.channels = 1;
+        device.channel_rate = value;
+        device.efficiency = 1;
+        break;
+      case sized::clock: site.aggregator.clock_hz = value; break;
+      case sized::access_rate: site.access_up = site.access_down = value; break;
+      case sized::link_rate: break;
+    }
+  }
+  if (what == sized::link_rate) {
+    for (link_spec& link : changed.links) link.rate_ab = link.rate_ba = value;
+  }
+  return changed;
+}
+
+std::optional<std::uint64_t> least_value(const platform_spec& spec, const planner::schedule& rounds, sized what,
+                                         double target_s) {
+  const auto takes = [&](std::uint64_t value) {
+    const platform_spec changed = with_value(spec, what, value);
+    try {
+      return planned_s(model_of(changed), rounds, static_cast<unsigned>(rounds.rounds.size()));
+    } catch (const std::invalid_argument&) {
+      return std::numeric_limits<double>::infinity();
+    }
+  };
+  std::uint64_t low = 1'000'000;
+  std::uint64_t high = 1'000'000'000'000'000;
+  if (takes(high) > target_s) return std::nullopt;
+  while (high - low > high / 1000) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (takes(middle) <= target_s ? high : low) = middle;
+  }
+  return high;
 }
 
 }  // namespace tributary

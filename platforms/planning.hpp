@@ -39,6 +39,20 @@ struct planned_schedule {
 [[nodiscard]] std::optional<std::uint64_t> least_memory(const platform_spec& spec, const planner::schedule& rounds,
                                                         double target_s, std::uint64_t most);
 
+/// What else may be sized; the same for all sites, or all backbone links.
+enum class sized : std::uint8_t {
+  memory_bandwidth,  ///< bits a second the aggregator memory sustains, reads and writes together
+  clock,             ///< of the aggregators, hertz
+  access_rate,       ///< of the clusters' links, both ways
+  link_rate,         ///< of the backbone links, both ways
+};
+/// The platform with `value` in its place (memory bandwidth: as a device of constant rate).
+[[nodiscard]] platform_spec with_value(const platform_spec& spec, sized what, std::uint64_t value);
+/// Least value, to three digits, at which one pass takes at most `target_s`; empty when none up to a million times a
+/// gigabit or gigahertz does.
+[[nodiscard]] std::optional<std::uint64_t> least_value(const platform_spec& spec, const planner::schedule& rounds,
+                                                       sized what, double target_s);
+
 struct crossover {
   std::uint64_t memory_bytes = 0;  ///< least at which the first schedule is no slower
   double first_s = 0;              ///< both at that memory

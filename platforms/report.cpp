@@ -330,6 +330,7 @@ json resolved_configuration(const platform_spec& spec) {
       json rounds = json::array();
       for (const planner::partition& round : spec.schedule.rounds) rounds.push_back(group_names(spec, round));
       schedule["rounds"] = rounds;
+      if (!spec.schedule.blend.empty()) schedule["blend"] = spec.schedule.blend;
       break;
     }
   }

@@ -683,7 +683,7 @@ void simulation::collect(run_result& result) {
   std::vector<double> weights;
   for (const site_spec& site : spec_.sites) weights.push_back(site.weight);
   if (!results_.empty()) {
-    result.sigma = planner::disagreement(schedule_.rounds, weights, static_cast<unsigned>(results_.size()));
+    result.sigma = planner::disagreement(schedule_, weights, static_cast<unsigned>(results_.size()));
     for (std::size_t t = 0; t < result.sigma.size(); ++t) {
       if (result.sigma[t] > spec_.epsilon) continue;
       result.time_to_epsilon_s = seconds(results_[t].closed);

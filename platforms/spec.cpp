@@ -592,6 +592,17 @@ class platform_loader {
       (void)from.need("rounds");
       for (const located_node& round : from.list("rounds")) to.rounds.push_back(read_round(round));
       if (to.rounds.empty()) throw from.need("rounds").error("schedule.rounds: at least one round");
+      for (const located_node& each : from.list("blend")) {
+        double blend = 0;
+        if (!each.node.IsScalar() || !YAML::convert<double>::decode(each.node, blend) || !(blend > 0 && blend < 2)) {
+          throw each.error("schedule.blend: a number between 0 and 2 for each round");
+        }
+        to.blend.push_back(blend);
+      }
+      if (!to.blend.empty() && to.blend.size() != to.rounds.size()) {
+        throw from.need("blend").error(
+            fmt::format("schedule.blend: {} numbers for {} rounds", to.blend.size(), to.rounds.size()));
+      }
     }
     from.refuse_unknown_keys();
   }
@@ -733,7 +744,7 @@ planner::schedule schedule_of(const platform_spec& spec, const planner::platform
     case schedule_spec::kind::rotating:
       return planner::rotating_groups(model, spec.schedule.group_size, planner::wire_overhead(model, true));
     case schedule_spec::kind::explicit_rounds:
-      return {spec.schedule.name.empty() ? "explicit" : spec.schedule.name, spec.schedule.rounds};
+      return {spec.schedule.name.empty() ? "explicit" : spec.schedule.name, spec.schedule.rounds, spec.schedule.blend};
   }
   return planner::all_to_all(sites);
 }

@@ -110,6 +110,7 @@ struct schedule_spec {
   unsigned group_size = 3;
   std::string name;
   std::vector<planner::partition> rounds;  ///< explicit only
+  std::vector<double> blend;               ///< explicit only; empty or one a round
 };
 
 struct platform_spec {

@@ -26,7 +26,7 @@ void prove(const construction& c, unsigned sites) {
   }
   const std::vector<double> equal(sites, 1.0);
   const auto looked_at = std::max<unsigned>(c.exact_after, static_cast<unsigned>(c.rounds.rounds.size()));
-  const std::vector<double> sigma = disagreement(c.rounds.rounds, equal, looked_at);
+  const std::vector<double> sigma = disagreement(c.rounds, equal, looked_at);
   for (unsigned t = 0; t < sigma.size(); ++t) {
     if (c.exact_after == 0 || t + 1 < c.exact_after) {
       EXPECT_GT(sigma[t], 1e-9) << c.rounds.name << " for " << sites << " after " << t + 1;

@@ -219,12 +219,12 @@ TEST(Schedules, OrthogonalMeansOneSharedSiteEach) {
 TEST(Mixing, OrthogonalThreesAreExactAfterTwoRounds) {
   const std::vector<partition> grid{{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}}, {{0, 3, 6}, {1, 4, 7}, {2, 5, 8}}};
   const std::vector<double> equal(9, 1.0);
-  const std::vector<double> sigma = disagreement(grid, equal, 3);
+  const std::vector<double> sigma = disagreement({"grid", grid, {}}, equal, 3);
   EXPECT_NEAR(sigma[0], 1.0, 1e-12) << "groups agree inside, not between";
   EXPECT_EQ(sigma[1], 0.0);
   EXPECT_EQ(sigma[2], 0.0);
-  EXPECT_EQ(rounds_to_epsilon(grid, equal, 1e-9, 10), 2U);
-  EXPECT_EQ(disagreement(all_to_all(9).rounds, equal, 1)[0], 0.0);
+  EXPECT_EQ(rounds_to_epsilon({"grid", grid, {}}, equal, 1e-9, 10), 2U);
+  EXPECT_EQ(disagreement(all_to_all(9), equal, 1)[0], 0.0);
 }
 
 TEST(Mixing, WeightsAreKept) {
@@ -232,7 +232,7 @@ TEST(Mixing, WeightsAreKept) {
   const Eigen::MatrixXd w = mixing_matrix({{0, 1}}, weights);
   EXPECT_DOUBLE_EQ(w(0, 0), 0.25);
   EXPECT_DOUBLE_EQ(w(0, 1), 0.75);
-  EXPECT_EQ(disagreement({{{0, 1}}}, weights, 1)[0], 0.0);
+  EXPECT_EQ(disagreement({"pair", {{{0, 1}}}, {}}, weights, 1)[0], 0.0);
 }
 
 }  // namespace
