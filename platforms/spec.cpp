@@ -385,10 +385,10 @@ class platform_loader {
     if (to.placement == slot_placement::on_chip && from.has("on_chip_device")) to.device = to.on_chip;
     const bool both = to.placement == slot_placement::on_chip_first;
     to.on_chip_bytes = from.quantity("on_chip_memory", dim::bytes, both ? to.on_chip.capacity_bytes : 1);
-    if (!both) to.on_chip_bytes = 0;
-    if (to.on_chip_bytes > to.on_chip.capacity_bytes) {
+    if (from.has("on_chip_memory") && to.on_chip_bytes > to.on_chip.capacity_bytes) {
       throw from.need("on_chip_memory").error(from.path() + ".on_chip_memory: more than the on-chip device holds");
     }
+    if (!both) to.on_chip_bytes = 0;
     const std::uint64_t installed = to.device.capacity_bytes + to.on_chip_bytes;
     to.memory_bytes = from.quantity("memory", dim::bytes, installed);
     if (to.memory_bytes > installed) {

@@ -63,6 +63,46 @@ TEST(Program, RunsAndLeavesItsFiles) {
   EXPECT_EQ(results["consensus"]["sigma"][0], 0.0);
 }
 
+TEST(Program, MapResourcesAndSizesSpeakPlainly) {
+  const outcome map =
+      tributary("map " + config("nine_city") + " --largest-group 3 --memory '1 GB,8 GB' --rate '100 Gbps'");
+  EXPECT_EQ(map.code, 0) << map.out;
+  EXPECT_NE(map.out.find("network offers: both"), std::string::npos);
+  EXPECT_NE(map.out.find("A  grid 3 x 3"), std::string::npos) << map.out;
+  EXPECT_EQ(tributary("map " + config("nine_city") + " --memory 'much'").code, 2);
+  EXPECT_EQ(tributary("map " + config("nine_city") + " --memory '0 GB'").code, 2);
+  const temporary_folder folder;
+  const outcome text =
+      tributary("map " + config("two_site") + " --memory '1 GB' --rate '100 Gbps' --out " + folder.path() + "/map.txt");
+  EXPECT_EQ(text.code, 2);
+  EXPECT_NE(text.out.find("an .svg or a .png"), std::string::npos) << text.out;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  const outcome resources = tributary("resources " + config("nine_city"));
+  EXPECT_EQ(resources.code, 0);
+  EXPECT_NE(resources.out.find("of 1925"), std::string::npos) << resources.out;
+  const outcome size = tributary("size " + config("nine_city") + " --of memory_bandwidth --target '2 s'");
+  EXPECT_EQ(size.code, 0) << size.out;
+  EXPECT_NE(size.out.find("needs a memory_bandwidth of"), std::string::npos) << size.out;
+  EXPECT_EQ(tributary("size " + config("nine_city") + " --of clock --target '1 s'").code, 1);
+}
+
+TEST(Program, DescribesWrongDevicesWhereTheyStand) {
+  const auto refuses = [](const std::string& assignment, const std::string& why) {
+    const outcome run = tributary("validate " + config("two_site") + " --set '" + assignment + "'");
+    EXPECT_EQ(run.code, 2) << assignment << ": " << run.out;
+    EXPECT_NE(run.out.find(why), std::string::npos) << run.out;
+  };
+  refuses("site_defaults.aggregator.device.dram.mapping=rorabgbacoxx", "'xx' is none of");
+  refuses("site_defaults.aggregator.device.dram.rows=1000", "powers of two");
+  refuses("site_defaults.aggregator.device.dram.timing.tFOO=3", "tFOO");
+  refuses("site_defaults.aggregator.device.level=bank", "level");
+  refuses("site_defaults.aggregator.device.capacity=999 GB", "capacity");
+  refuses("site_defaults.aggregator.on_chip_memory=999 GB", "on_chip_memory");
+  refuses("site_defaults.aggregator.slot_table.tag_bits=0", "tag_bits");
+  refuses("workload.values=fp8", "fp8");
+  refuses("network.offsets=maybe", "maybe");
+}
+
 TEST(Program, TheSameSeedGivesTheSameBytes) {
   const temporary_folder folder;
   const std::string options =

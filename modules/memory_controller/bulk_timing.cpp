@@ -98,13 +98,13 @@ picoseconds bulk_timing::book_run(const dram_location& where, std::uint64_t colu
   const std::uint64_t mixed = std::min(channel.mixable, columns);
   channel.mixable -= mixed;
   channel.alone = std::min(window_columns_, channel.alone + columns - mixed);
-  const std::uint64_t bus = columns * t.column_l() - 2 * mixed * (t.column_l() - channel.apart) +
+  const std::uint64_t bus = columns * t.column_l() - 2 * mixed * std::uint64_t{t.column_l() - channel.apart} +
                             (mixed == 0 && where.rank != channel.last_rank ? t.rtrs : 0);
   channel.bus_free = std::max(channel.bus_free, all_free_from_);
 
   const picoseconds bus_time = cycles(bus) + turnaround(channel, columns, write, where.rank, group);
   rank_state& rank = channel.ranks[where.rank];
-  const picoseconds activate_time = row_miss ? cycles(std::max<std::uint64_t>(t.faw, 4 * t.rrd_s)) / 4 : 0;
+  const picoseconds activate_time = row_miss ? cycles(std::max(t.faw, 4 * t.rrd_s)) / 4 : 0;
   const std::uint64_t last_column = t.rcd + (columns - 1) * t.column_l();
   const std::uint64_t open = std::max<std::uint64_t>(t.ras, last_column + (write ? t.write_to_precharge() : t.rtp));
   const picoseconds bank_time = row_miss ? cycles(open + t.rp) : 0;

@@ -29,19 +29,17 @@ dram_channel::dram_channel(const dram_device& device, unsigned number, host& wit
       banks_per_group_(device.geometry.banks),
       banks_per_rank_(device.geometry.banks_per_rank()),
       banks_(device.geometry.banks_per_channel()),
-      groups_(device.geometry.ranks * device.geometry.bank_groups),
+      groups_(std::size_t{device.geometry.ranks} * device.geometry.bank_groups),
       ranks_(device.geometry.ranks) {
   const dram_timing& t = device_.timing;
   for (bank_state& bank : banks_) bank.queue.reserve(device_.policy.bank_queue);
   for (unsigned r = 0; r < ranks_.size(); ++r) {
-    ranks_[r].refresh_due = device_.policy.refresh == refresh_policy::all_bank
-                                ? t.refi * (r + 1) / static_cast<unsigned>(ranks_.size())
-                                : never;
+    ranks_[r].refresh_due =
+        device_.policy.refresh == refresh_policy::all_bank ? dram_cycle{t.refi} * (r + 1) / ranks_.size() : never;
   }
   for (unsigned b = 0; b < banks_.size(); ++b) {
-    banks_[b].refresh_due = device_.policy.refresh == refresh_policy::per_bank
-                                ? t.refi * (b + 1) / static_cast<unsigned>(banks_.size())
-                                : never;
+    banks_[b].refresh_due =
+        device_.policy.refresh == refresh_policy::per_bank ? dram_cycle{t.refi} * (b + 1) / banks_.size() : never;
   }
 }
 

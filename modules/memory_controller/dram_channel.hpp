@@ -27,7 +27,7 @@ struct dram_counters {
   dram_counters& operator+=(const dram_counters& other);
 };
 
-class dram_channel {
+class dram_channel final {
  public:
   /// Hears when the data of a read is complete on the bus.
   class host {

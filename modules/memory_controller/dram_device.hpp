@@ -65,7 +65,9 @@ struct dram_geometry {
   [[nodiscard]] unsigned banks_per_rank() const { return bank_groups * banks; }
   [[nodiscard]] unsigned banks_per_channel() const { return ranks * banks_per_rank(); }
   [[nodiscard]] std::uint64_t row_bytes() const { return columns * bus_bits / 8; }
-  [[nodiscard]] std::uint64_t capacity_bytes() const { return channels * banks_per_channel() * rows * row_bytes(); }
+  [[nodiscard]] std::uint64_t capacity_bytes() const {
+    return std::uint64_t{channels} * banks_per_channel() * rows * row_bytes();
+  }
 };
 
 enum class page_policy : std::uint8_t {

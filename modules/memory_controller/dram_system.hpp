@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-class dram_system : private dram_channel::host {
+class dram_system final : private dram_channel::host {
  public:
   class host {
    public:
