@@ -302,13 +302,12 @@ construction one_peer_exponential(unsigned sites) {
   for (unsigned distance = 1; distance < sites; distance *= 2) {
     partition round;
     for (unsigned i = 0; i < sites; ++i) {
-      if (i / distance % 2 != 0) continue;
-      if (i + distance < sites) round.push_back({i, i + distance});
-    }
-    for (unsigned i = 0; i < sites; ++i) {
-      const bool paired =
-          std::any_of(round.begin(), round.end(), [i](const group& pair) { return pair[0] == i || pair[1] == i; });
-      if (!paired) round.push_back({i});
+      const bool lower = i / distance % 2 == 0;
+      if (lower && i + distance < sites) {
+        round.push_back({i, i + distance});
+      } else if (lower) {
+        round.push_back({i});  // its partner does not exist
+      }
     }
     normalise(round);
     result.rounds.rounds.push_back(std::move(round));

@@ -137,7 +137,7 @@ void draw_map(const std::vector<map_cell>& cells, const std::string& title, plan
     if (offered == 0) {  // the legend, once, below everything
       for (std::size_t w = 0; w < winners.size(); ++w) {
         const double x = 0.1 + 0.3 * static_cast<double>(w % 3);
-        const double y = 0.085 - 0.03 * static_cast<double>(w / 3);
+        const double y = 0.085 - 0.03 * static_cast<double>(w - w % 3) / 3;
         script += fmt::format(
             "set object {} rectangle from screen {},{} to screen {},{} fillcolor rgb '{}' fillstyle "
             "solid 0.75 noborder\n",

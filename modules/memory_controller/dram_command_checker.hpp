@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-class dram_command_checker : public dram_command_listener {
+class dram_command_checker final : public dram_command_listener {
  public:
   explicit dram_command_checker(const dram_device& device);
 
