@@ -426,7 +426,9 @@ std::vector<construction> constructions_for(unsigned sites, unsigned largest) {
     });  // the same grid, reached with a smaller limit
     if (!known) all.push_back(std::move(grid));
   }
-  for (unsigned base = 2; base <= std::min(largest, sites - 1); ++base) {
+  // Pairs, threes, and as large as may be: those between are hardly ever best, and long.
+  for (const unsigned base : std::set<unsigned>{2, 3, largest}) {
+    if (base < 2 || base > std::min(largest, sites - 1)) continue;
     construction sequence = base_sequence(sites, base);
     if (!sequence.rounds.blend.empty()) all.push_back(std::move(sequence));  // else it is a hyper-grid, above
   }

@@ -109,7 +109,7 @@ rated_schedule best_labelling(const platform_model& model, const construction& o
   // search stays within seconds. By count, not by clock: the answer is the same on any machine.
   std::size_t groups = 0;
   for (const partition& round : of.rounds.rounds) groups += round.size();
-  const double sweeps = 2.5e6 / (static_cast<double>(groups) * sites * sites / 2);
+  const double sweeps = 1.2e6 / (static_cast<double>(groups) * sites * sites / 2);
   const auto attempts = static_cast<unsigned>(std::min<double>(restarts, sweeps));
   for (unsigned attempt = 0; attempt <= attempts && !symmetric; ++attempt) {
     std::vector<unsigned> label(sites);
