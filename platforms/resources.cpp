@@ -30,66 +30,81 @@ std::string of_total(std::uint64_t used, unsigned total) {
                      used > total ? " TOO MANY" : "");
 }
 
-}  // namespace
+/// The platform's plan, the same for all sites: worked out once.
+struct planned_rounds {
+  planner::platform_model model;
+  planner::schedule schedule;
+  std::vector<planner::fluid_round> costs;
 
-resource_estimate estimate_resources(const platform_spec& spec, unsigned site) {
+  explicit planned_rounds(const platform_spec& spec) : model(model_of(spec)), schedule(schedule_of(spec, model)) {
+    const double w = planner::wire_overhead(model, true);
+    for (const planner::partition& round : schedule.rounds) {
+      costs.push_back(planner::fluid_round_cost(model, round, w));
+    }
+  }
+};
+
+resource_estimate estimate(const platform_spec& spec, const planned_rounds& plan, unsigned site) {
   const aggregator_spec& aggregator = spec.sites[site].aggregator;
-  const planner::platform_model model = model_of(spec);
-  const planner::schedule schedule = schedule_of(spec, model);
-  const auto latency = model.latencies();
   const bool per_stream = spec.policy == buffering::per_stream;
   const std::uint64_t wider = spec.slot_bytes() / spec.chunk_bytes;
-  resource_estimate estimate;
-  for (const planner::partition& round : schedule.rounds) {
-    const planner::fluid_round rates = planner::fluid_round_cost(model, round, planner::wire_overhead(model, true));
+  resource_estimate result;
+  for (std::size_t r = 0; r < plan.costs.size(); ++r) {
+    const planner::partition& round = plan.schedule.rounds[r];
     for (std::size_t g = 0; g < round.size(); ++g) {
       const planner::group& group = round[g];
       if (std::find(group.begin(), group.end(), site) == group.end() || group.size() < 2) continue;
       const auto streams = static_cast<unsigned>(group.size() - 1);
-      estimate.streams = std::max(estimate.streams, streams);
+      result.streams = std::max(result.streams, streams);
       if (spec.policy == buffering::none) continue;
       const double accesses = per_stream ? 2.0 * streams : 2.0 * (streams - 1.0) * static_cast<double>(wider);
-      estimate.memory_bytes_per_s = std::max(estimate.memory_bytes_per_s, accesses * rates.rates[g].bytes_per_s);
+      result.memory_bytes_per_s = std::max(result.memory_bytes_per_s, accesses * plan.costs[r].rates[g].bytes_per_s);
     }
   }
-  estimate.memory_share =
-      estimate.memory_bytes_per_s * 8 / static_cast<double>(aggregator.device.sustained_rate(spec.chunk_bytes));
+  result.memory_share =
+      result.memory_bytes_per_s * 8 / static_cast<double>(aggregator.device.sustained_rate(spec.chunk_bytes));
 
   // One adder for each element a lane takes in a clock.
   const unsigned element_bytes = spec.values == value_format::bf16 ? 2 : 4;
-  estimate.adders = std::uint64_t{aggregator.lanes} * aggregator.datapath_bytes / element_bytes;
-  estimate.dsp = estimate.adders * (spec.values == value_format::int32 ? 1 : 2);
+  result.adders = std::uint64_t{aggregator.lanes} * aggregator.datapath_bytes / element_bytes;
+  result.dsp = result.adders * (spec.values == value_format::int32 ? 1 : 2);
 
   const std::uint64_t buffers =
       aggregator.ingress_buffer_bytes + std::uint64_t{aggregator.egress_chunks} * spec.chunk_bytes;
   const std::uint64_t on_chip =
       aggregator.placement == slot_placement::on_chip ? aggregator.memory_bytes : aggregator.on_chip_bytes;
-  estimate.ultra_ram_bits = 8 * (buffers + on_chip);
-  estimate.ultra_ram = blocks(estimate.ultra_ram_bits, ultra_ram_block_bits);
+  result.ultra_ram_bits = 8 * (buffers + on_chip);
+  result.ultra_ram = blocks(result.ultra_ram_bits, ultra_ram_block_bits);
 
   const std::uint64_t slots = aggregator.memory_bytes / spec.slot_bytes();
-  const std::uint64_t streams = std::max(1U, estimate.streams);
+  const std::uint64_t streams = std::max(1U, result.streams);
   const std::uint64_t chunks = per_stream ? std::max<std::uint64_t>(1, slots / streams) : slots;
   const std::uint64_t entries = aggregator.slot_table_entries != 0 ? aggregator.slot_table_entries : chunks;
-  const std::uint64_t tag = std::min<std::uint64_t>(aggregator.tag_bits, bits_for(model.chunks()));
+  const std::uint64_t tag = std::min<std::uint64_t>(aggregator.tag_bits, bits_for(plan.model.chunks()));
   const std::uint64_t pointer = bits_for(slots);
   const std::uint64_t counter = bits_for(spec.chunk_bytes + 1);
   const std::uint64_t entry_bits =
       tag + streams * (counter + 1) + (per_stream ? streams * pointer : pointer) + bits_for(streams + 1);
-  estimate.slot_table_bits = entries * entry_bits;
-  estimate.free_list_bits = slots * pointer;
-  estimate.block_ram =
-      blocks(estimate.slot_table_bits, block_ram_block_bits) + blocks(estimate.free_list_bits, block_ram_block_bits);
-  return estimate;
+  result.slot_table_bits = entries * entry_bits;
+  result.free_list_bits = slots * pointer;
+  result.block_ram =
+      blocks(result.slot_table_bits, block_ram_block_bits) + blocks(result.free_list_bits, block_ram_block_bits);
+  return result;
+}
+
+}  // namespace
+
+resource_estimate estimate_resources(const platform_spec& spec, unsigned site) {
+  return estimate(spec, planned_rounds(spec), site);
 }
 
 std::string describe_resources(const platform_spec& spec) {
   std::vector<std::vector<std::string>> rows{
       {"sites", "card", "streams", "DSP", "UltraRAM", "block RAM", "slot table", "memory bandwidth"}};
-  std::vector<std::string> names;
+  const planned_rounds plan(spec);
   for (unsigned s = 0; s < spec.sites.size(); ++s) {
     const aggregator_spec& aggregator = spec.sites[s].aggregator;
-    const resource_estimate e = estimate_resources(spec, s);
+    const resource_estimate e = estimate(spec, plan, s);
     std::vector<std::string> row{
         spec.sites[s].name,
         aggregator.preset.empty() ? "-" : aggregator.preset,

@@ -56,7 +56,7 @@ class bulk_timing : public access_timing {
   std::vector<channel_state> channels_;
   std::uint64_t window_columns_ = 0;  ///< columns of the next run that are served among those of the last
   std::uint64_t long_bytes_ = 0;      ///< accesses from here on are booked in one step
-  picoseconds refresh_period_ = 1;    ///< in each, refresh_share_ is lost
+  picoseconds refresh_period_ = 1;    ///< in each, refresh_lost_ is lost
   picoseconds refresh_lost_ = 0;
   picoseconds port_time_ = 0;        ///< when the last run entered its channel's queue
   picoseconds sequential_time_ = 0;  ///< of sequential_bytes_ on every channel
