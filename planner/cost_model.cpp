@@ -1,9 +1,11 @@
 #include "planner/cost_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
+#include "planner/chunk_journey.hpp"
 #include "planner/send_offsets.hpp"
 
 namespace tributary::planner {
@@ -162,14 +164,29 @@ std::vector<double> max_min_fair(const std::vector<std::vector<std::pair<edge_id
   }
 }
 
-std::vector<multicast_tree> group_trees(const platform_model& model, const group& members) {
+/// `streams_on`: streams on each edge so far; those of the group are added.
+std::vector<multicast_tree> group_trees(const platform_model& model, const group& members,
+                                        std::vector<unsigned>& streams_on) {
   std::vector<multicast_tree> trees;
-  for (const unsigned i : members) {
-    std::vector<unsigned> destinations;
-    for (const unsigned j : members) {
-      if (j != i) destinations.push_back(model.sites[j].device);
+  // Under least_congestion the first trees knew nothing of the last ones, so all are laid twice.
+  const unsigned passes = model.trees == tree_kind::least_congestion ? 2 : 1;
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      std::vector<unsigned> destinations;
+      for (const unsigned j : members) {
+        if (j != members[m]) destinations.push_back(model.sites[j].device);
+      }
+      if (pass > 0) {
+        for (const edge_id e : trees[m].edges) --streams_on[e];
+      }
+      multicast_tree tree = model.network.tree(model.sites[members[m]].device, destinations, model.trees, streams_on);
+      for (const edge_id e : tree.edges) ++streams_on[e];
+      if (pass == 0) {
+        trees.push_back(std::move(tree));
+      } else {
+        trees[m] = std::move(tree);
+      }
     }
-    trees.push_back(model.network.tree(model.sites[i].device, destinations, model.trees));
   }
   return trees;
 }
@@ -229,6 +246,7 @@ fluid_round fluid_round_cost(const platform_model& model, const partition& round
   std::vector<double> caps;
   std::vector<double> latest;
   std::vector<std::vector<std::pair<edge_id, double>>> loads;
+  std::vector<unsigned> streams_on(model.network.edges(), 0);
   for (std::size_t g = 0; g < round.size(); ++g) {
     if (round[g].size() < 2) continue;
     const fluid_group alone = fluid_group_cost(model, latency, round[g], w);
@@ -236,7 +254,7 @@ fluid_round fluid_round_cost(const platform_model& model, const partition& round
     active.push_back(g);
     caps.push_back(alone.rate.bytes_per_s);
     latest.push_back(alone.latest_s);
-    loads.push_back(group_loads(group_trees(model, round[g]), w, model.multicast));
+    loads.push_back(group_loads(group_trees(model, round[g], streams_on), w, model.multicast));
   }
   std::vector<edge_id> limiting;
   const std::vector<double> rates = max_min_fair(loads, caps, edge_byte_rates(model.network), limiting);
@@ -296,52 +314,19 @@ transit_cost fluid_transit_cost(const platform_model& model, double w) {
 
 namespace {
 
-/// A chunk's way from its source's cluster to a receiver's aggregator, alone on the network: times from departure.
-struct arrival {
-  picoseconds head = 0;
-  picoseconds tail = 0;
-  picoseconds jitter = 0;  ///< most that other streams of the round may delay it
-};
-
-class chunk_journey {
- public:
-  chunk_journey(const wire_format& format, std::uint64_t payload)
-      : whole_(format.wire_bytes(payload)),
-        first_(format.first_packet_wire_bytes(payload)),
-        last_(format.last_packet_wire_bytes(payload)) {}
-
-  /// The burst rule of long_haul_link for an idle line.
-  void cross(bits_per_s rate, picoseconds propagation) {
-    const picoseconds head = now.head + transfer_time(first_, rate) + propagation;
-    now.tail = std::max(now.tail + transfer_time(last_, rate), now.head + transfer_time(whole_, rate)) + propagation;
-    now.head = head;
-  }
-  void forward(picoseconds latency) {
-    now.head += latency;
-    now.tail += latency;
-  }
-  [[nodiscard]] picoseconds whole_on(bits_per_s rate) const { return transfer_time(whole_, rate); }
-
-  arrival now;
-
- private:
-  std::uint64_t whole_;
-  std::uint32_t first_;
-  std::uint32_t last_;
-};
-
 /// `streams_on[e]`: streams of the whole round that cross edge e.
 arrival arrive(const platform_model& model, const site_model& from, const site_model& to, const multicast_tree& tree,
                std::size_t destination, std::uint64_t payload, const std::vector<unsigned>& streams_on) {
-  chunk_journey chunk(model.format, payload);
-  chunk.cross(from.access_up, from.access_latency);
+  chunk_journey chunk(model.format, payload, model.cut_through_header);
+  chunk.cross(from.access_up, from.access_latency, false, true);
   chunk.forward(model.forwarding_latency);
   for (const edge_id e : tree.paths[destination]) {
-    chunk.cross(model.network.rate(e), model.network.latency(e));
+    chunk.cross(model.network.rate(e), model.network.latency(e), true, true);
     chunk.forward(model.forwarding_latency);
+    chunk.now.jitter += model.network.jitter(e);
     if (streams_on[e] > 1) chunk.now.jitter += (streams_on[e] - 1) * chunk.whole_on(model.network.rate(e));
   }
-  chunk.cross(to.aggregator_ports, to.access_latency);
+  chunk.cross(to.aggregator_ports, to.access_latency, true, false);
   return chunk.now;
 }
 
@@ -379,9 +364,18 @@ receiver_times times_at(const platform_model& model, const group_plan& plan, std
     if (i == receiver) continue;
     const std::size_t destination = receiver < i ? receiver : receiver - 1;
     arrival there = arrive(model, model.sites[plan.members[i]], to, plan.trees[i], destination, payload, streams_on);
-    if (!plan.offsets.empty()) {
-      there.head += plan.offsets[i];
-      there.tail += plan.offsets[i];
+    picoseconds later = plan.offsets.empty() ? 0 : plan.offsets[i];
+    if (!model.multicast) {  // copies leave one after the other
+      later += destination * transfer_time(model.format.wire_bytes(payload), model.sites[plan.members[i]].access_up);
+    }
+    there.head += later;
+    there.tail += later;
+    if (model.repair) {  // a nack there, and the packets again
+      there.repair = model.repair_delay + plan.trees[i].latency[destination] +
+                     plan.trees[receiver].latency[i < receiver ? i : i - 1];
+      double arrives = 1;
+      for (const edge_id e : plan.trees[i].paths[destination]) arrives *= 1 - model.network.loss(e);
+      there.loss = 1 - arrives;
     }
     times.from.push_back(there);
     picoseconds complete = there.tail + there.jitter;
@@ -394,17 +388,38 @@ receiver_times times_at(const platform_model& model, const group_plan& plan, std
   return times;
 }
 
-std::uint64_t slots_at(buffering_policy policy, const receiver_times& times, picoseconds pace) {
+/// Chunks that wait for a packet to be sent again, at most but for one case in a thousand: each chunk with probability
+/// q for a repair's time, a few of them for a second one, and three standard deviations of their (Poisson) number.
+std::uint64_t chunks_in_repair(const receiver_times& times, std::uint32_t packets, picoseconds pace) {
+  double whole = 1;
+  double mean_losses = 0;
+  double again = 0;
+  picoseconds repair = 0;
+  for (const arrival& each : times.from) {
+    whole *= std::pow(1 - each.loss, packets);
+    mean_losses += each.loss * packets;
+    again += each.loss * packets * each.loss;
+    repair = std::max(repair, each.repair);
+  }
+  if (mean_losses == 0) return 0;
+  const double q = 1 - whole;
+  const double tries = 1 / (1 - std::min(0.5, again / q));
+  const double mean = std::min(1.0, q) * tries * static_cast<double>(repair) / static_cast<double>(pace);
+  return static_cast<std::uint64_t>(std::ceil(std::min(9e18, mean + 3 * std::sqrt(mean))));
+}
+
+std::uint64_t slots_at(buffering_policy policy, const receiver_times& times, std::uint32_t packets, picoseconds pace) {
   // A slot held for H of every period T: at most floor(H/T) + 1 are held at once.
   const auto held = [pace](picoseconds hold) { return hold / pace + 1; };
   if (policy == buffering_policy::none) return 0;
+  const std::uint64_t waiting = chunks_in_repair(times, packets, pace);
   if (policy == buffering_policy::in_place) {
     if (times.from.size() == 1) return 0;
     picoseconds earliest = times.from.front().head;
     for (const arrival& each : times.from) earliest = std::min(earliest, each.head);
-    return held(times.released - earliest);
+    return held(times.released - earliest) + waiting;
   }
-  std::uint64_t total = 0;
+  std::uint64_t total = waiting * times.from.size();
   for (const arrival& each : times.from) total += held(times.released - each.head);
   return total;
 }
@@ -412,9 +427,7 @@ std::uint64_t slots_at(buffering_policy policy, const receiver_times& times, pic
 std::vector<unsigned> count_streams(const platform_model& model, const std::vector<group_plan>& groups) {
   std::vector<unsigned> streams(model.network.edges(), 0);
   for (const group_plan& plan : groups) {
-    for (const multicast_tree& tree : plan.trees) {
-      for (const edge_id e : tree.edges) ++streams[e];
-    }
+    for (const auto& [edge, count] : group_loads(plan.trees, 1, model.multicast)) ++streams[edge];
   }
   return streams;
 }
@@ -422,16 +435,18 @@ std::vector<unsigned> count_streams(const platform_model& model, const std::vect
 /// Shortest pace at which the receiver's slots suffice.
 picoseconds capacity_pace(const platform_model& model, const site_model& site, const receiver_times& times) {
   const std::uint64_t slots = site.memory_bytes / model.chunk_bytes;
-  const std::uint64_t least = slots_at(model.buffering, times, std::numeric_limits<picoseconds>::max());
+  const std::uint32_t packets = model.format.packets(model.chunk_bytes);
+  const std::uint64_t least = slots_at(model.buffering, times, packets, std::numeric_limits<picoseconds>::max());
   if (least > slots) {
     throw std::invalid_argument("aggregator memory of " + site.name + " holds " + std::to_string(slots) +
                                 " chunks; the group needs at least " + std::to_string(least));
   }
   picoseconds low = 1;
   picoseconds high = times.released + 1;  // one chunk at a time always fits
+  while (slots_at(model.buffering, times, packets, high) > slots) high *= 2;
   while (low < high) {
     const picoseconds middle = low + (high - low) / 2;
-    if (slots_at(model.buffering, times, middle) <= slots) {
+    if (slots_at(model.buffering, times, packets, middle) <= slots) {
       high = middle;
     } else {
       low = middle + 1;
@@ -451,7 +466,8 @@ paced_group own_pace(const platform_model& model, const group_plan& plan, const 
   paced_group result;
   const std::size_t k = plan.members.size();
   const std::uint64_t chunk = model.chunk_bytes;
-  const std::uint64_t wire = model.format.wire_bytes(chunk);
+  const std::uint64_t wire = chunk_wire_bytes(model);
+  const std::uint64_t copies = model.multicast ? 1 : k - 1;
   const bool unmerged = model.buffering == buffering_policy::none;
   const std::uint64_t down_streams = unmerged ? k - 1 : 1;
   const auto bound = [&result](picoseconds pace, rate_limit limit, unsigned site) {
@@ -462,7 +478,7 @@ paced_group own_pace(const platform_model& model, const group_plan& plan, const 
   };
   for (const unsigned j : plan.members) {
     const site_model& site = model.sites[j];
-    bound(transfer_time(wire, site.access_up), rate_limit::access_up, j);
+    bound(transfer_time(wire * copies, site.access_up), rate_limit::access_up, j);
     bound(transfer_time(wire * down_streams, site.access_down), rate_limit::access_down, j);
     bound(transfer_time(wire * (k - 1), site.aggregator_ports), rate_limit::aggregator_ports, j);
     bound(transfer_time(chunk * down_streams, site.consume_rate), rate_limit::consume, j);
@@ -504,15 +520,15 @@ void credit_windows(const platform_model& model, group_plan& plan, const std::ve
       if (i == j) continue;
       const site_model& sender = model.sites[plan.members[i]];
       const std::size_t destination = i < j ? i : i - 1;
-      chunk_journey credit(format, 0);
-      credit.cross(receiver.aggregator_ports, receiver.access_latency);
+      chunk_journey credit(format, 0, model.cut_through_header);
+      credit.cross(receiver.aggregator_ports, receiver.access_latency, false, true);
       credit.forward(model.forwarding_latency);
       for (const edge_id e : plan.trees[j].paths[destination]) {
-        credit.cross(model.network.rate(e), model.network.latency(e));
+        credit.cross(model.network.rate(e), model.network.latency(e), true, true);
         credit.forward(model.forwarding_latency);
       }
-      credit.cross(sender.aggregator_ports, sender.access_latency);
-      credit.cross(sender.access_down, sender.access_latency);
+      credit.cross(sender.aggregator_ports, sender.access_latency, true, false);
+      credit.cross(sender.access_down, sender.access_latency, false, false);
       cycle = std::max(cycle, times.from[index++].tail + merge + credit.now.tail);
     }
     plan.credit_cycles.push_back(cycle);
@@ -544,7 +560,7 @@ picoseconds finish_at(const platform_model& model, const group_plan& plan, std::
     }
     merged += merge_time(model, to, k, payload);
     chunk_journey down(model.format, payload);
-    down.cross(to.access_down, to.access_latency);
+    down.cross(to.access_down, to.access_latency, false, false);
     const picoseconds consumed =
         std::max(merged + down.now.tail, merged + down.now.head + transfer_time(payload, to.consume_rate));
     finish = std::max(finish, consumed);
@@ -578,7 +594,7 @@ double sustained_rate(const group_plan& plan, std::uint64_t chunk_bytes) {
 std::uint64_t slots_needed(const platform_model& model, const group_plan& plan, unsigned receiver, picoseconds pace) {
   std::vector<group_plan> alone{plan};
   return slots_at(model.buffering, times_at(model, plan, receiver, model.chunk_bytes, count_streams(model, alone)),
-                  pace);
+                  model.format.packets(model.chunk_bytes), pace);
 }
 
 namespace {
@@ -601,6 +617,7 @@ void add_offsets(const platform_model& model, group_plan& plan) {
 
 round_plan plan_round(const platform_model& model, const partition& round) {
   round_plan plan;
+  std::vector<unsigned> laid(model.network.edges(), 0);
   for (const group& members : round) {
     if (members.size() < 2) {
       for (const unsigned site : members) {
@@ -610,7 +627,7 @@ round_plan plan_round(const platform_model& model, const partition& round) {
     }
     group_plan each;
     each.members = members;
-    each.trees = group_trees(model, members);
+    each.trees = group_trees(model, members, laid);
     for (const multicast_tree& tree : each.trees) {
       for (const picoseconds latency : tree.latency) each.longest_latency = std::max(each.longest_latency, latency);
     }
@@ -623,13 +640,13 @@ round_plan plan_round(const platform_model& model, const partition& round) {
   std::vector<double> caps_without_memory;
   std::vector<std::vector<std::pair<edge_id, double>>> loads;
   std::vector<paced_group> own;
-  const auto wire = static_cast<double>(model.format.wire_bytes(model.chunk_bytes));
+  const auto wire = static_cast<double>(chunk_wire_bytes(model));
   for (group_plan& each : plan.groups) {
     if (uses_offsets(model)) add_offsets(model, each);
     own.push_back(own_pace(model, each, streams_on));
     caps.push_back(1e12 / static_cast<double>(own.back().pace));
     caps_without_memory.push_back(1e12 / static_cast<double>(own.back().without_memory));
-    loads.push_back(group_loads(each.trees, wire, true));
+    loads.push_back(group_loads(each.trees, wire, model.multicast));
   }
   std::vector<edge_id> limiting;
   std::vector<edge_id> ignored;

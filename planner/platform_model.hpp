@@ -42,8 +42,12 @@ struct platform_model {
   buffering_policy buffering = buffering_policy::per_stream;
   flow_control flow = flow_control::paced;
   tree_kind trees = tree_kind::shortest;
-  bool send_offsets = false;  ///< paced: sources begin when the linear programme of send_offsets.hpp says
-  bool multicast = true;      ///< fluid costs only. False: a source sends each receiver a copy of its own
+  bool send_offsets = false;             ///< paced: sources begin when the linear programme of send_offsets.hpp says
+  bool multicast = true;                 ///< False: a source sends each receiver a copy of its own, in site order
+  std::uint32_t cut_through_header = 0;  ///< header bytes on which every router forwards; 0: it stores packets first
+  bool repair = false;                   ///< packets may be lost: memory must hold what waits for one repair
+  picoseconds repair_delay = 0;          ///< from noticing a gap to asking
+  std::uint32_t parity_packets = 0;      ///< behind each chunk
 
   [[nodiscard]] std::uint64_t chunks() const { return (update_bytes + chunk_bytes - 1) / chunk_bytes; }
   /// Propagation from site i's router to site j's along the shortest path.

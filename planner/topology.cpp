@@ -22,6 +22,7 @@ constexpr edge_id no_edge = std::numeric_limits<edge_id>::max();
 graph make_graph(const topology& net) {
   graph result(net.devices());
   for (edge_id e = 0; e < net.edges(); ++e) {
+    if (net.links()[e / 2].down) continue;
     boost::add_edge(net.tail_of(e), net.head_of(e), edge_properties{e, net.latency(e)}, result);
   }
   return result;
@@ -90,7 +91,22 @@ std::optional<unsigned> topology::unreachable() const {
   return std::nullopt;
 }
 
-multicast_tree topology::tree(unsigned root, const std::vector<unsigned>& destinations, tree_kind kind) const {
+std::vector<unsigned> topology::parts() const {
+  std::vector<unsigned> part(devices());
+  for (unsigned d = 0; d < devices(); ++d) part[d] = d;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const network_link& link : links_) {
+      if (link.down || part[link.a] == part[link.b]) continue;
+      part[link.a] = part[link.b] = std::min(part[link.a], part[link.b]);
+      changed = true;
+    }
+  }
+  return part;
+}
+
+multicast_tree topology::tree(unsigned root, const std::vector<unsigned>& destinations, tree_kind kind,
+                              const std::vector<unsigned>& streams_on) const {
   graph net = make_graph(*this);
   multicast_tree result;
   result.root = root;
@@ -98,6 +114,20 @@ multicast_tree topology::tree(unsigned root, const std::vector<unsigned>& destin
   std::vector<edge_id> reached_by(devices(), no_edge);
 
   if (kind == tree_kind::shortest) {
+    reached_by = dijkstra(net, root).reached_by;
+  } else if (kind == tree_kind::least_congestion) {
+    picoseconds sum = 0;
+    bits_per_s fastest = 1;
+    for (edge_id e = 0; e < edges(); ++e) {
+      sum += latency(e);
+      fastest = std::max(fastest, rate(e));
+    }
+    const picoseconds mean = edges() == 0 ? 0 : sum / edges();
+    for (auto [edge, end] = boost::edges(net); edge != end; ++edge) {
+      const edge_id id = net[*edge].id;
+      const unsigned streams = streams_on.empty() ? 0 : streams_on[id];
+      net[*edge].weight = latency(id) + streams * (mean * (fastest / std::max<bits_per_s>(1, rate(id))));
+    }
     reached_by = dijkstra(net, root).reached_by;
   } else {
     // Grow the tree by the destination nearest to it, until all are in: tree edges cost nothing on the next search.

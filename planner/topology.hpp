@@ -20,13 +20,20 @@ struct network_link {
   bits_per_s rate_ba = 0;
   picoseconds latency_ab = 0;
   picoseconds latency_ba = 0;
+  picoseconds jitter_ab = 0;  ///< most that a packet is late beyond the latency
+  picoseconds jitter_ba = 0;
+  double loss_ab = 0;  ///< share of packets lost
+  double loss_ba = 0;
+  bool down = false;  ///< no tree uses it
 };
 
 /// How multicast trees are chosen.
 enum class tree_kind : std::uint8_t {
-  shortest,     ///< each destination by its latency-shortest path
-  fewest_links  ///< fewest link bytes: Takahashi and Matsuyama's Steiner heuristic (1980), a factor 2 at most from
-                ///< optimal
+  shortest,         ///< each destination by its latency-shortest path
+  fewest_links,     ///< fewest link bytes: Takahashi and Matsuyama's Steiner heuristic (1980), a factor 2 at most from
+                    ///< optimal
+  least_congestion  ///< shortest paths where every stream already on a link makes it longer, by the mean link latency
+                    ///< on the fastest link and more on slower ones
 };
 
 /// A tree from one device to some others.
@@ -52,6 +59,13 @@ class topology {
   [[nodiscard]] bits_per_s rate(edge_id edge) const {
     return edge % 2 == 0 ? links_[edge / 2].rate_ab : links_[edge / 2].rate_ba;
   }
+  [[nodiscard]] picoseconds jitter(edge_id edge) const {
+    return edge % 2 == 0 ? links_[edge / 2].jitter_ab : links_[edge / 2].jitter_ba;
+  }
+  [[nodiscard]] double loss(edge_id edge) const {
+    return edge % 2 == 0 ? links_[edge / 2].loss_ab : links_[edge / 2].loss_ba;
+  }
+  void set_down(unsigned link, bool down) { links_[link].down = down; }
   [[nodiscard]] picoseconds latency(edge_id edge) const {
     return edge % 2 == 0 ? links_[edge / 2].latency_ab : links_[edge / 2].latency_ba;
   }
@@ -61,8 +75,13 @@ class topology {
 
   /// Tree from `root` to `destinations`. Among equally short paths the one found first in link order wins, so the
   /// result depends on the input alone. Throws std::invalid_argument when a destination cannot be reached.
+  /// `streams_on`: streams per edge already there (least_congestion only; empty: none).
   [[nodiscard]] multicast_tree tree(unsigned root, const std::vector<unsigned>& destinations,
-                                    tree_kind kind = tree_kind::shortest) const;
+                                    tree_kind kind = tree_kind::shortest,
+                                    const std::vector<unsigned>& streams_on = {}) const;
+
+  /// Devices by which of them reach each other over links that are up: per device the smallest of its part.
+  [[nodiscard]] std::vector<unsigned> parts() const;
 
  private:
   std::vector<std::string> names_;

@@ -12,7 +12,7 @@ std::string coverage(const run_audit& run) {
   for (const site_audit& site : run.sites) {
     const std::uint64_t wrong = site.coverage_errors + site.aggregator.contributor_errors;
     if (wrong != 0) return fmt::format("{}: {} merged chunks without their whole group exactly once", site.name, wrong);
-    if (site.aggregator.late_bursts + site.aggregator.duplicate_bursts != 0) {
+    if (!run.repairs && site.aggregator.late_bursts + site.aggregator.duplicate_bursts != 0) {
       return fmt::format("{}: {} late and {} duplicate bursts", site.name, site.aggregator.late_bursts,
                          site.aggregator.duplicate_bursts);
     }
@@ -23,8 +23,12 @@ std::string coverage(const run_audit& run) {
 std::string conservation(const run_audit& run) {
   for (const link_audit& link : run.links) {
     const link_direction_counters& c = link.counters;
-    if (c.payload_bytes_in != c.payload_bytes_out || c.wire_bytes_in != c.wire_bytes_out) {
-      return fmt::format("{}: {} wire bytes went in, {} came out", link.name, c.wire_bytes_in, c.wire_bytes_out);
+    // Without repair nothing is under way when the last round is over.
+    const bool all_there = !run.finished || run.repairs || link.wire_bytes_under_way == 0;
+    if (c.wire_bytes_in != c.wire_bytes_out + c.lost_wire_bytes + link.wire_bytes_under_way || !all_there ||
+        (link.wire_bytes_under_way == 0 && c.payload_bytes_in != c.payload_bytes_out + c.lost_payload_bytes)) {
+      return fmt::format("{}: {} wire bytes went in, {} came out, {} were lost, {} are under way", link.name,
+                         c.wire_bytes_in, c.wire_bytes_out, c.lost_wire_bytes, link.wire_bytes_under_way);
     }
   }
   for (const transfer_audit& each : run.transfers) {
@@ -33,6 +37,7 @@ std::string conservation(const run_audit& run) {
                          each.site, each.sent, each.received, each.expected_sent, each.expected_received);
     }
   }
+  if (run.repairs) return {};
   if (run.unrouted_bursts != 0)
     return fmt::format("{} bursts met a router without an entry for them", run.unrouted_bursts);
   if (run.finished && run.live_bursts != 0) {
@@ -53,6 +58,10 @@ std::string occupancy(const run_audit& run) {
 std::string no_overflow(const run_audit& run) {
   for (const site_audit& site : run.sites) {
     const picoseconds held = site.aggregator.stalled[static_cast<std::size_t>(stall_cause::memory_full)];
+    if (site.aggregator.overrun_packets != 0) {
+      return fmt::format("{}: {} packets found no aggregator memory and were sent again", site.name,
+                         site.aggregator.overrun_packets);
+    }
     if (held != 0) {
       return fmt::format("{}: more arrived than aggregator memory holds; input held for {}", site.name,
                          format_seconds(seconds(held)));

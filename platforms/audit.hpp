@@ -28,6 +28,7 @@ struct site_audit {
 struct link_audit {
   std::string name;
   link_direction_counters counters;
+  std::uint64_t wire_bytes_under_way = 0;
 };
 
 /// One site in one round.
@@ -58,11 +59,13 @@ struct run_audit {
   std::uint64_t live_bursts = 0;  ///< still somewhere after the last round
   bool real_values = false;
   bool protocol_checked = false;
+  bool repairs = false;  ///< lost packets are sent again: some may be late, twice, or under way when the run ends
   std::vector<std::string> protocol_violations;
 };
 
-/// coverage          each merged chunk held its whole group exactly once, nothing late or twice
-/// conservation      bytes into and out of every link balance; every site sent and received what its round asks
+/// coverage          each merged chunk held its whole group exactly once; without repair nothing came late or twice
+/// conservation      bytes into every link came out, were lost or are under way; every site sent and received what its
+///                   round asks
 /// occupancy         slots never exceed the configured memory
 /// no_overflow       no burst ever waited for a free slot: the pace was right
 /// memory_accesses   no memory access was answered with an error

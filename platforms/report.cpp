@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 
 #include "platforms/version.hpp"
@@ -73,6 +74,7 @@ json results_json(const platform_spec& spec, const run_result& result) {
                          {"queueing_s", seconds(parts.queueing)},
                          {"control_s", seconds(parts.control)}};
     each["predicted_s"] = seconds(round.predicted);
+    each["restarts"] = round.restarts;
     json path = json::array();
     for (const path_span& span : round.critical_path) {
       path.push_back({{"what", span.what},
@@ -151,6 +153,21 @@ json results_json(const platform_spec& spec, const run_result& result) {
                         {"drops", link.drops}};
   }
   top["links"] = links;
+  const repair_result& repair = result.repair;
+  top["repair"] = {{"lost_packets", repair.lost_packets},
+                   {"dropped_packets", repair.dropped_packets},
+                   {"overrun_packets", repair.overrun_packets},
+                   {"nacks", repair.nacks},
+                   {"timeouts", repair.timeouts},
+                   {"repair_packets", repair.repair_packets},
+                   {"duplicate_packets", repair.duplicate_packets},
+                   {"recovered_packets", repair.recovered_packets},
+                   {"ecn_marked_packets", repair.ecn_marked_packets}};
+  json events = json::array();
+  for (const network_event& each : result.network_events) {
+    events.push_back({{"at_s", seconds(each.at)}, {"what", each.what}});
+  }
+  top["network_events"] = events;
   json consensus;
   consensus["sigma"] = result.sigma;
   consensus["epsilon"] = spec.epsilon;
@@ -257,9 +274,19 @@ json resolved_configuration(const platform_spec& spec) {
                  {"framing", size(spec.format.framing_bytes)}};
   json routers = json::array();
   for (const router_spec& router : spec.routers) {
-    routers.push_back({{"name", router.name},
-                       {"forwarding_latency", time(router.forwarding_latency)},
-                       {"queue", size(router.queue_bytes)}});
+    const router_parameters& p = router.parameters;
+    json each = {{"name", router.name},
+                 {"forwarding_latency", time(p.forwarding_latency)},
+                 {"forwarding", router.cut_through_header != 0 ? "cut_through" : "store"},
+                 {"queue", size(p.queue_bytes)},
+                 {"discipline", p.discipline == queue_discipline::fifo ? "fifo" : "drr"},
+                 {"quantum", size(p.quantum_bytes)},
+                 {"when_full", p.when_full == full_queue::drop_tail ? "drop_tail" : "back_pressure"}};
+    if (router.cut_through_header != 0) each["header"] = size(router.cut_through_header);
+    if (p.shared_bytes != 0) each["shared_buffer"] = size(p.shared_bytes);
+    if (p.ecn_bytes != 0) each["ecn"] = size(p.ecn_bytes);
+    if (p.replication_rate != 0) each["replication"] = rate(p.replication_rate);
+    routers.push_back(each);
   }
   top["routers"] = routers;
   json sites = json::array();
@@ -302,21 +329,65 @@ json resolved_configuration(const platform_spec& spec) {
   top["sites"] = sites;
   json links = json::array();
   for (const link_spec& link : spec.links) {
-    links.push_back({{"between", {spec.routers[link.a].name, spec.routers[link.b].name}},
-                     {"rate", rate(link.rate_ab)},
-                     {"rate_back", rate(link.rate_ba)},
-                     {"latency", time(link.latency_ab)},
-                     {"latency_back", time(link.latency_ba)}});
+    json each = {{"between", {spec.routers[link.a].name, spec.routers[link.b].name}},
+                 {"rate", rate(link.rate_ab)},
+                 {"rate_back", rate(link.rate_ba)},
+                 {"latency", time(link.latency_ab)},
+                 {"latency_back", time(link.latency_ba)}};
+    if (link.fec_latency != 0) each["fec_latency"] = time(link.fec_latency);
+    if (link.jitter != 0) {
+      each["jitter"] = time(link.jitter);
+      each["jitter_interval"] = time(link.jitter_interval);
+      each["reorders"] = link.reorders ? "true" : "false";
+    }
+    if (link.loss.to_bad > 0) {
+      each["loss"] = {{"to_bad", link.loss.to_bad},
+                      {"to_good", link.loss.to_good},
+                      {"in_good", link.loss.in_good},
+                      {"in_bad", link.loss.in_bad}};
+    } else if (link.loss.in_good > 0) {
+      each["loss"] = link.loss.in_good;
+    }
+    for (const outage& down : link.outages) {
+      json entry = {{"from", time(down.from)}};
+      if (down.to != std::numeric_limits<picoseconds>::max()) entry["to"] = time(down.to);
+      each["outages"].push_back(entry);
+    }
+    links.push_back(each);
   }
   top["links"] = links;
   json network;
   network["buffering"] = policy_name(spec.policy);
   network["flow"] = spec.flow == planner::flow_control::credit ? "credit" : "paced";
-  network["trees"] = spec.trees == planner::tree_kind::shortest ? "shortest" : "fewest_links";
+  network["trees"] = spec.trees == planner::tree_kind::shortest       ? "shortest"
+                     : spec.trees == planner::tree_kind::fewest_links ? "fewest_links"
+                                                                      : "least_congestion";
+  network["multicast"] = spec.multicast ? "true" : "false";
+  network["collective"] = spec.collective == collective_choice::hub       ? "hub"
+                          : spec.collective == collective_choice::ring    ? "ring"
+                          : spec.collective == collective_choice::transit ? "transit"
+                                                                          : "exchange";
+  network["detection"] = time(spec.detection_time);
+  network["join_latency"] = time(spec.join_latency);
+  network["joined_before"] = spec.joined_before ? "true" : "false";
+  json repair;
+  repair["when"] = spec.repair.when == repair_spec::use::always  ? "always"
+                   : spec.repair.when == repair_spec::use::never ? "never"
+                                                                 : "automatic";
+  if (spec.repair.timeout) repair["timeout"] = time(*spec.repair.timeout);
+  repair["timeout_max"] = time(spec.repair.timeout_max);
+  if (spec.repair.nack_delay) repair["nack_delay"] = time(*spec.repair.nack_delay);
+  repair["parity"] = spec.repair.parity_packets;
+  network["repair"] = repair;
   network["offsets"] = spec.send_offsets ? "optimised" : "none";
   network["register_access"] = time(spec.register_access_time);
   if (spec.pace) network["pace"] = time(*spec.pace);
   top["network"] = network;
+  for (const failure_spec& failure : spec.failures) {
+    json each = {{"site", spec.sites[failure.site].name}, {"at", time(failure.at)}};
+    if (failure.back) each["back"] = time(*failure.back);
+    top["failures"].push_back(each);
+  }
   json schedule;
   switch (spec.schedule.type) {
     case schedule_spec::kind::all_to_all: schedule["type"] = "all_to_all"; break;
@@ -346,6 +417,7 @@ json resolved_configuration(const platform_spec& spec) {
   run["timeline"] = spec.timeline ? "true" : "false";
   if (!spec.captured_links.empty()) run["capture"] = spec.captured_links;
   if (spec.round_timeout) run["round_timeout"] = time(*spec.round_timeout);
+  run["site_timeout"] = time(spec.site_timeout);
   run["epsilon"] = spec.epsilon;
   top["run"] = run;
   return top;
@@ -440,6 +512,18 @@ std::string describe_run(const platform_spec& spec, const run_result& result) {
       if (limits.find(each) == std::string::npos) limits += (limits.empty() ? "" : "; ") + each;
     }
     if (!limits.empty()) text += fmt::format("  pace in round 0: {}\n", limits);
+  }
+  const repair_result& repair = result.repair;
+  if (repair.lost_packets + repair.dropped_packets + repair.overrun_packets + repair.nacks != 0) {
+    text += fmt::format(
+        "  lost: {} packets on links, {} in full queues, {} for want of aggregator memory; {} nacks, {} "
+        "packets sent again, {} made from parity\n",
+        repair.lost_packets, repair.dropped_packets, repair.overrun_packets, repair.nacks, repair.repair_packets,
+        repair.recovered_packets);
+  }
+  constexpr std::size_t most_events = 20;
+  for (std::size_t e = 0; e < std::min(most_events, result.network_events.size()); ++e) {
+    text += fmt::format("  at {:.6f} s: {}\n", seconds(result.network_events[e].at), result.network_events[e].what);
   }
   std::string failed;
   for (const check_result& check : result.checks) {

@@ -6,11 +6,25 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <map>
 #include <set>
 
 #include "planner/mixing.hpp"
+#include "tlm/random.hpp"
 
 namespace tributary {
+
+namespace {
+
+/// A direction between a device that needs `from` header bytes to forward and one that needs `to`; 0: whole packets.
+link_direction_parameters cut_through(link_direction_parameters line, std::uint32_t from, std::uint32_t to) {
+  line.cut_through_from = from;
+  line.cut_through_to = to;
+  return line;
+}
+
+}  // namespace
 
 /// A site's modules, as one SystemC scope.
 struct simulation::site_modules : sc_core::sc_module {
@@ -26,15 +40,22 @@ struct simulation::site_modules : sc_core::sc_module {
 
   site_modules(const sc_core::sc_module_name& name, const cluster_parameters& cluster_with,
                const aggregator_parameters& aggregator_with, const memory_parameters& memory_with,
-               const site_spec& site, burst_pool& pool)
+               const site_spec& site, const router_spec& router, burst_pool& pool)
       : sc_core::sc_module(name),
         cluster("cluster", cluster_with, pool),
         aggregator("aggregator", aggregator_with, pool),
         memory("memory", memory_with),
-        access("access", {{{site.access_up, site.access_latency, site.name + " access up"},
-                           {site.access_down, site.access_latency, site.name + " access down"}}}),
-        ports("ports", {{{site.aggregator.ports, site.access_latency, site.name + " ports"},
-                         {site.aggregator.ports, site.access_latency, site.name + " ports back"}}}) {
+        access("access",
+               {{cut_through({site.access_up, site.access_latency, site.name + " access up"}, 0,
+                             router.cut_through_header),
+                 {site.access_down, site.access_latency, site.name + " access down"}}},
+               pool),
+        ports("ports",
+              {{cut_through({site.aggregator.ports, site.access_latency, site.name + " ports"},
+                            router.cut_through_header, 0),
+                cut_through({site.aggregator.ports, site.access_latency, site.name + " ports back"}, 0,
+                            router.cut_through_header)}},
+              pool) {
     if (site.aggregator.on_chip_bytes != 0) {
       on_chip_memory = std::make_unique<memory_controller>("on_chip_memory", site.aggregator.on_chip.parameters());
     }
@@ -49,8 +70,11 @@ bool run_result::passed() const {
 
 simulation::simulation(const platform_spec& spec, run_options options)
     : spec_(spec), options_(std::move(options)), model_(model_of(spec_)), schedule_(schedule_of(spec_, model_)) {
+  feedback_ =
+      spec_.flow == planner::flow_control::credit || spec_.repairs() || spec_.collective == collective_choice::transit;
   plan();
   build();
+  plan_failures();
 }
 
 simulation::~simulation() = default;
@@ -58,21 +82,188 @@ simulation::~simulation() = default;
 gpu_cluster& simulation::cluster(unsigned site) { return sites_[site]->cluster; }
 fpga_aggregator& simulation::aggregator(unsigned site) { return sites_[site]->aggregator; }
 
+planned_round simulation::plan_on(const planner::platform_model& model, const planner::partition& groups) const {
+  planned_round plan;
+  plan.groups = groups;
+  if (spec_.collective == collective_choice::exchange) {
+    plan.exchange = planner::plan_round(model, groups);
+    plan.predicted = plan.exchange.predicted;
+    if (spec_.pace) {
+      for (planner::group_plan& group : plan.exchange.groups) group.pace = *spec_.pace;
+    }
+    return plan;
+  }
+  for (const planner::group& members : groups) {
+    if (members.size() < 2) {
+      for (const unsigned s : members) {
+        plan.predicted = std::max(plan.predicted, model.sites[s].compute_time + model.sites[s].apply_time);
+      }
+      continue;
+    }
+    const planner::collective_kind kind = spec_.collective == collective_choice::hub ? planner::collective_kind::hub
+                                          : spec_.collective == collective_choice::ring
+                                              ? planner::collective_kind::ring
+                                              : planner::collective_kind::transit;
+    plan.collectives.push_back(planner::plan_collective(model, members, kind));
+    if (spec_.pace) plan.collectives.back().pace = *spec_.pace;
+    plan.predicted = std::max(plan.predicted, plan.collectives.back().predicted);
+  }
+  return plan;
+}
+
 void simulation::plan() {
+  unsigned base = 0;
   for (const planner::partition& round : schedule_.rounds) {
-    planner::round_plan plan;
     try {
-      plan = planner::plan_round(model_, round);
+      plans_.push_back(plan_on(model_, round));
     } catch (const std::invalid_argument& error) {
       throw config_error(fmt::format("{}: {}", spec_.name, error.what()));
     }
-    if (spec_.pace) {
-      for (planner::group_plan& group : plan.groups) group.pace = *spec_.pace;
-    }
-    plans_.push_back(std::move(plan));
+    group_base_.push_back(spec_.joined_before ? base : 0);
+    base += static_cast<unsigned>(round.size());
   }
+  if (base >= unicast_group) throw config_error(fmt::format("{}: more groups than routers number", spec_.name));
   rounds_ = spec_.rounds == 0 ? static_cast<unsigned>(schedule_.rounds.size()) : spec_.rounds;
 }
+
+// ---- failures ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// When the driver gives a failed site up: after the time-out, or when it reports back having lost its round.
+picoseconds given_up_at(const platform_spec& spec, const failure_spec& failure) {
+  const picoseconds silent = failure.at + spec.site_timeout;
+  return failure.back ? std::min(silent, *failure.back) : silent;
+}
+
+bool known_down(const platform_spec& spec, const link_spec& link, picoseconds when) {
+  return std::any_of(link.outages.begin(), link.outages.end(), [&](const outage& each) {
+    if (each.to - each.from <= spec.detection_time) return false;  // over before it was noticed
+    const picoseconds up = each.to > std::numeric_limits<picoseconds>::max() - spec.detection_time
+                               ? each.to
+                               : each.to + spec.detection_time;
+    return each.from + spec.detection_time <= when && when < up;
+  });
+}
+
+}  // namespace
+
+bool simulation::site_known_up(unsigned site, picoseconds round_start, picoseconds when) const {
+  return std::none_of(spec_.failures.begin(), spec_.failures.end(), [&](const failure_spec& each) {
+    if (each.site != site) return false;
+    const picoseconds given_up = given_up_at(spec_, each);
+    // Down when the round began, or found out since: what it had of the round is gone even if it is back.
+    const bool down_at_start = given_up <= round_start && (!each.back || round_start < *each.back);
+    return down_at_start || (given_up > round_start && given_up <= when);
+  });
+}
+
+/// Power goes and comes on the timetable.
+void simulation::plan_failures() {
+  for (const failure_spec& each : spec_.failures) {
+    sc_core::sc_spawn(
+        [this, each] {
+          site_modules& site = *sites_[each.site];
+          const auto power = [&site](bool on) {
+            site.cluster.set_power(on);
+            site.aggregator.set_power(on);
+          };
+          wait(sc_core::sc_time::from_value(each.at));
+          power(false);
+          note_event(fmt::format("site {} is down", spec_.sites[each.site].name));
+          if (!each.back) return;
+          wait(sc_core::sc_time::from_value(*each.back - each.at));
+          power(true);
+          note_event(fmt::format("site {} is up again", spec_.sites[each.site].name));
+        },
+        sc_core::sc_gen_unique_name("failure"));
+  }
+}
+
+void simulation::note_event(const std::string& what) {
+  const picoseconds now = sc_core::sc_time_stamp().value();
+  if (!network_events_.empty() && network_events_.back().what == what && network_events_.back().at == now) return;
+  network_events_.push_back({now, what});
+}
+
+/// Groups whose members still reach each other are planned on what is left of the network, the others as if nothing had
+/// happened: their streams wait for the network to heal.
+planned_round simulation::plan_around(const planner::partition& groups, const std::vector<bool>& down) {
+  planner::platform_model left = model_;
+  for (unsigned l = 0; l < down.size(); ++l) left.network.set_down(l, down[l]);
+  const std::vector<unsigned> part = left.network.parts();
+  planner::partition whole;
+  planner::partition torn;
+  std::string trouble;
+  for (const planner::group& members : groups) {
+    std::map<unsigned, std::string> parts;
+    for (const unsigned s : members) {
+      std::string& names = parts[part[spec_.sites[s].router]];
+      names += (names.empty() ? "" : " ") + spec_.sites[s].name;
+    }
+    if (parts.size() < 2) {
+      whole.push_back(members);
+      continue;
+    }
+    torn.push_back(members);
+    std::string all;
+    for (const auto& [device, names] : parts) all += (all.empty() ? "{" : " | {") + names + "}";
+    trouble += (trouble.empty() ? "partition: " : "; partition: ") + all;
+  }
+  if (!trouble.empty()) note_event(trouble);
+  planned_round plan = plan_on(left, whole);
+  if (!torn.empty()) {
+    planned_round waiting = plan_on(model_, torn);
+    for (planner::group_plan& each : waiting.exchange.groups) plan.exchange.groups.push_back(std::move(each));
+    plan.predicted = std::max(plan.predicted, waiting.predicted);
+  }
+  plan.groups = groups;
+  plan.trouble = std::move(trouble);
+  return plan;
+}
+
+round_program simulation::program_now(unsigned index) {
+  const picoseconds now = sc_core::sc_time_stamp().value();
+  const std::size_t in_schedule = index % plans_.size();
+  const bool begins = index != current_index_;
+  if (begins) {
+    current_index_ = index;
+    current_start_ = now;
+  }
+  std::vector<bool> up(sites_.size());
+  bool changed = false;
+  for (unsigned s = 0; s < sites_.size(); ++s) {
+    up[s] = site_known_up(s, current_start_, now);
+    changed = changed || !up[s];
+  }
+  std::vector<bool> down;
+  for (const link_spec& link : spec_.links) {
+    down.push_back(known_down(spec_, link, now));
+    if (down.back()) note_event(fmt::format("link {} is known to be down", link.name));
+    changed = changed || down.back();
+  }
+  if (!changed) {
+    current_ = plans_[in_schedule];
+  } else {
+    planner::partition groups;
+    for (const planner::group& members : schedule_.rounds[in_schedule]) {
+      planner::group left;
+      for (const unsigned s : members) {
+        if (up[s]) left.push_back(s);
+      }
+      if (!left.empty()) groups.push_back(std::move(left));
+    }
+    for (unsigned s = 0; s < sites_.size(); ++s) {
+      if (!up[s]) note_event(fmt::format("round {} goes on without site {}", index, spec_.sites[s].name));
+    }
+    current_ = plan_around(groups, down);
+  }
+  round_program program = program_of(current_, in_schedule);
+  for (unsigned s = 0; s < sites_.size(); ++s) program.sites[s].alive = up[s];
+  return program;
+}
+
+// ---- building ---------------------------------------------------------------------------------------------------
 
 void simulation::connect(network_initiator_socket& from, network_target_socket& to) {
   if (!options_.protocol_checkers) {
@@ -109,11 +300,10 @@ void simulation::build() {
     link_port_a_.push_back(ports[link.a]++);
     link_port_b_.push_back(ports[link.b]++);
   }
-  // A site has one port for its cluster and its aggregator's input, and one more where the aggregator sends credits.
-  const bool credit = spec_.flow == planner::flow_control::credit;
+  // A site has one port for its cluster and its aggregator's input, and one more where the aggregator sends.
   for (const site_spec& site : spec_.sites) {
     site_port_.push_back(ports[site.router]);
-    ports[site.router] += credit ? 2 : 1;
+    ports[site.router] += feedback_ ? 2 : 1;
   }
 
   for (std::size_t s = 0; s < spec_.sites.size(); ++s) {
@@ -152,26 +342,38 @@ void simulation::build() {
     aggregator.register_access_time = access_time;
 
     sites_.push_back(std::make_unique<site_modules>(site.identifier.c_str(), cluster, aggregator,
-                                                    site.aggregator.device.parameters(), site, pool_));
+                                                    site.aggregator.device.parameters(), site,
+                                                    spec_.routers[site.router], pool_));
   }
 
   for (std::size_t r = 0; r < spec_.routers.size(); ++r) {
     if (ports[r] > 64) throw config_error(fmt::format("router '{}' has more than 64 ports", spec_.routers[r].name));
-    router_parameters router;
+    router_parameters router = spec_.routers[r].parameters;
     router.id = static_cast<unsigned>(r);
     router.ports = ports[r];
-    router.forwarding_latency = spec_.routers[r].forwarding_latency;
-    router.queue_bytes = spec_.routers[r].queue_bytes;
     router.register_access_time = access_time;
     routers_.push_back(std::make_unique<multicast_router>(spec_.routers[r].identifier.c_str(), router, pool_));
   }
 
   for (std::size_t l = 0; l < spec_.links.size(); ++l) {
     const link_spec& link = spec_.links[l];
-    links_.push_back(std::make_unique<long_haul_link>(
-        link.identifier.c_str(),
-        std::array<link_direction_parameters, 2>{{{link.rate_ab, link.latency_ab, direction_label(link, true)},
-                                                  {link.rate_ba, link.latency_ba, direction_label(link, false)}}}));
+    std::array<link_direction_parameters, 2> directions{
+        {{link.rate_ab, link.latency_ab, direction_label(link, true)},
+         {link.rate_ba, link.latency_ba, direction_label(link, false)}}};
+    const std::array<std::uint32_t, 2> header{spec_.routers[link.a].cut_through_header,
+                                              spec_.routers[link.b].cut_through_header};
+    for (unsigned d = 0; d < 2; ++d) {
+      link_direction_parameters& line = directions[d];
+      line.fec_latency = link.fec_latency;
+      line.jitter = link.jitter;
+      line.jitter_interval = link.jitter_interval;
+      line.reorders = link.reorders;
+      line.loss = link.loss;
+      line.outages = link.outages;
+      line.seed = mixed(spec_.seed, 2 * l + d);
+      line = cut_through(line, header[d], header[1 - d]);
+    }
+    links_.push_back(std::make_unique<long_haul_link>(link.identifier.c_str(), directions, pool_));
     multicast_router& a = *routers_[link.a];
     multicast_router& b = *routers_[link.b];
     connect(*a.out[link_port_a_[l]], links_[l]->in[0]);
@@ -187,7 +389,24 @@ void simulation::build() {
   executor.chunk_bytes = spec_.chunk_bytes;
   executor.policy = spec_.policy;
   executor.rounds = rounds_;
-  for (const planner::round_plan& plan : plans_) executor.schedule.push_back(program_of(plan));
+  executor.program = [this](unsigned index) { return program_now(index); };
+  executor.join_latency = spec_.join_latency;
+  if (spec_.joined_before) {
+    for (std::size_t r = 0; r < plans_.size(); ++r) {
+      for (const route_program& route : program_of(plans_[r], r).routes) executor.joined_before.push_back(route);
+    }
+  }
+  for (const link_spec& link : spec_.links) {
+    for (const outage& each : link.outages) {
+      if (each.to - each.from <= spec_.detection_time) continue;
+      executor.changes.push_back(each.from + spec_.detection_time);
+      if (each.to < std::numeric_limits<picoseconds>::max() - spec_.detection_time) {
+        executor.changes.push_back(each.to + spec_.detection_time);
+      }
+    }
+  }
+  for (const failure_spec& each : spec_.failures) executor.changes.push_back(given_up_at(spec_, each));
+  std::sort(executor.changes.begin(), executor.changes.end());
   executor_ = std::make_unique<schedule_executor>("executor", executor);
   executor_->on_open = [this](const round_times& times) { open_round(times); };
   executor_->on_close = [this](const round_times& times) { close_round(times); };
@@ -201,8 +420,8 @@ void simulation::build() {
     connect(*router.out[port], site.ports.in[0]);
     connect(site.ports.out[0], site.aggregator.in);
     connect(site.aggregator.egress.socket, site.access.in[1]);
-    if (credit) {
-      connect(site.aggregator.credits.socket, site.ports.in[1]);
+    if (feedback_) {
+      connect(site.aggregator.uplink.socket, site.ports.in[1]);
       connect(site.ports.out[1], *router.in[port + 1]);
     }
     connect(site.access.out[1], site.cluster.in);
@@ -216,29 +435,135 @@ void simulation::build() {
   for (std::size_t r = 0; r < routers_.size(); ++r) executor_->routers[r]->bind(routers_[r]->control.socket);
 }
 
-/// Unicast entries for the credits that group member `m` sends to each other member.
-void simulation::add_credit_routes(round_program& program, const planner::group_plan& group, std::size_t m) const {
-  const auto source = static_cast<std::uint16_t>(group.members[m]);
-  const planner::multicast_tree& tree = group.trees[m];
-  for (std::size_t d = 0; d < tree.destinations.size(); ++d) {
-    const unsigned site = group.members[d < m ? d : d + 1];
-    const auto number = static_cast<std::uint16_t>(credit_group + site);
-    for (const planner::edge_id e : tree.paths[d]) {
-      const link_spec& link = spec_.links[e / 2];
-      const bool forward = e % 2 == 0;
-      program.routes.push_back({forward ? link.a : link.b, number, source,
-                                std::uint64_t{1} << (forward ? link_port_a_[e / 2] : link_port_b_[e / 2])});
-    }
-    program.routes.push_back({spec_.sites[site].router, number, source, std::uint64_t{1} << site_port_[site]});
+/// A path as router table entries: a link port at every router on it, the local port at its end.
+void simulation::add_unicast(round_program& program, unsigned from, unsigned to,
+                             const std::vector<planner::edge_id>& path) const {
+  const auto source = static_cast<std::uint16_t>(from);
+  const auto number = static_cast<std::uint16_t>(unicast_group + to);
+  for (const planner::edge_id e : path) {
+    const link_spec& link = spec_.links[e / 2];
+    const bool forward = e % 2 == 0;
+    program.routes.push_back({forward ? link.a : link.b, number, source,
+                              std::uint64_t{1} << (forward ? link_port_a_[e / 2] : link_port_b_[e / 2])});
+  }
+  program.routes.push_back({spec_.sites[to].router, number, source, std::uint64_t{1} << site_port_[to]});
+}
+
+/// A tree as router table entries: link ports on tree edges, the local port at each destination.
+void simulation::add_tree(round_program& program, const planner::multicast_tree& tree, const planner::group& members,
+                          unsigned source, std::uint16_t number) const {
+  std::vector<std::uint64_t> egress(routers_.size(), 0);
+  for (const planner::edge_id e : tree.edges) {
+    const unsigned link = e / 2;
+    const bool forward = e % 2 == 0;
+    egress[forward ? spec_.links[link].a : spec_.links[link].b] |=
+        std::uint64_t{1} << (forward ? link_port_a_[link] : link_port_b_[link]);
+  }
+  for (const unsigned s : members) {
+    if (s != source) egress[spec_.sites[s].router] |= std::uint64_t{1} << site_port_[s];
+  }
+  for (unsigned r = 0; r < routers_.size(); ++r) {
+    if (egress[r] != 0) program.routes.push_back({r, number, static_cast<std::uint16_t>(source), egress[r]});
   }
 }
 
-round_program simulation::program_of(const planner::round_plan& plan) const {
+void simulation::program_exchange(round_program& program, const planner::group_plan& group,
+                                  std::uint16_t number) const {
+  site_set members = 0;
+  for (const unsigned s : group.members) members |= site_bit(s);
+  picoseconds round_trip = 0;
+  picoseconds jitter = 0;
+  for (std::size_t m = 0; m < group.members.size(); ++m) {
+    for (const picoseconds latency : group.trees[m].latency) round_trip = std::max(round_trip, 2 * latency);
+    for (const std::vector<planner::edge_id>& path : group.trees[m].paths) {
+      picoseconds sum = 0;
+      for (const planner::edge_id e : path) sum += model_.network.jitter(e);
+      jitter = std::max(jitter, sum);
+    }
+  }
+  for (std::size_t m = 0; m < group.members.size(); ++m) {
+    const unsigned source = group.members[m];
+    site_program& site = program.sites[source];
+    site.group = number;
+    site.members = members;
+    site.pace = group.pace;
+    site.send_offset = group.offsets.empty() ? 0 : group.offsets[m];
+    site.unicast = !spec_.multicast;
+    if (!group.windows.empty()) {
+      site.receiver_window = group.windows[m];
+      site.sender_window = *std::min_element(group.windows.begin(), group.windows.end());
+    }
+    if (spec_.repairs()) {
+      // There and back, what paces and jitter add, and some: an early time-out only sends twice.
+      site.timeout = spec_.repair.timeout.value_or(round_trip + 2 * jitter + 8 * group.pace + ps_per_s / 100);
+      site.timeout_max = std::max(site.timeout, spec_.repair.timeout_max);
+      site.nack_delay = spec_.repair.nack_delay.value_or(model_.repair_delay != 0 ? jitter : 0);
+      site.parity_packets = spec_.repair.parity_packets;
+    }
+    const planner::multicast_tree& tree = group.trees[m];
+    if (spec_.multicast) add_tree(program, tree, group.members, source, number);
+    if (spec_.multicast && !feedback_) continue;
+    for (std::size_t d = 0; d < tree.destinations.size(); ++d) {
+      add_unicast(program, source, group.members[d < m ? d : d + 1], tree.paths[d]);
+    }
+  }
+}
+
+void simulation::program_collective(round_program& program, const planner::collective_plan& plan,
+                                    std::uint16_t number) const {
+  site_set members = 0;
+  for (const unsigned s : plan.members) members |= site_bit(s);
+  for (std::size_t m = 0; m < plan.members.size(); ++m) {
+    const unsigned s = plan.members[m];
+    site_program& site = program.sites[s];
+    site.group = number;
+    site.members = members;
+    site.pace = plan.pace;
+    site.send_offset = plan.offsets[m];
+    switch (plan.kind) {
+      case planner::collective_kind::hub:
+        site.role = s == plan.root ? collective::hub : collective::leaf;
+        site.peer = plan.root;
+        site.unicast = true;
+        site.pass_through = true;
+        break;
+      case planner::collective_kind::ring: {
+        const auto place = std::find(plan.order.begin(), plan.order.end(), s) - plan.order.begin();
+        site.role = collective::ring;
+        site.ring_place = static_cast<unsigned>(place);
+        site.peer = plan.order[(static_cast<std::size_t>(place) + 1) % plan.order.size()];
+        site.pass_through = true;
+        break;
+      }
+      case planner::collective_kind::transit:
+        site.role = collective::transit;
+        site.parent = plan.parent[m];
+        site.output = s == plan.root ? merged_output::group : merged_output::upstream;
+        site.sources |= site_bit(s);
+        site.covers |= site_bit(s);
+        add_unicast(program, s, s, {});
+        // Its values are in the sums of every site up to the root.
+        for (unsigned below = s; below != plan.root;) {
+          const auto at = std::find(plan.members.begin(), plan.members.end(), below) - plan.members.begin();
+          const unsigned above = plan.parent[static_cast<std::size_t>(at)];
+          program.sites[above].covers |= site_bit(s);
+          if (below == s) program.sites[above].sources |= site_bit(s);
+          below = above;
+        }
+        break;
+    }
+  }
+  for (const planner::unicast_path& path : plan.paths) add_unicast(program, path.from, path.to, path.edges);
+  if (plan.kind == planner::collective_kind::transit) add_tree(program, plan.down, plan.members, plan.root, number);
+}
+
+round_program simulation::program_of(const planned_round& plan, std::size_t in_schedule) const {
   round_program program;
   program.sites.resize(sites_.size());
+  const planner::partition& scheduled = schedule_.rounds[in_schedule];
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     site_program& site = program.sites[s];
-    site.group = static_cast<std::uint16_t>(plan.groups.size());  // singletons share a group nobody sends in
+    site.group = unicast_group - 1;  // singletons share a group nobody sends in
     site.members = site_bit(static_cast<unsigned>(s));
     const aggregator_spec& aggregator = spec_.sites[s].aggregator;
     const std::uint64_t slot_bytes = spec_.slot_bytes();
@@ -246,43 +571,68 @@ round_program simulation::program_of(const planner::round_plan& plan) const {
     site.slot_count = std::min<std::uint64_t>(
         site.on_chip_slots + (aggregator.memory_bytes - aggregator.on_chip_bytes) / slot_bytes, 0xffffffff);
   }
-  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    const planner::group_plan& group = plan.groups[g];
-    site_set members = 0;
-    for (const unsigned s : group.members) members |= site_bit(s);
-    for (std::size_t m = 0; m < group.members.size(); ++m) {
-      const unsigned source = group.members[m];
-      site_program& site = program.sites[source];
-      site.group = static_cast<std::uint16_t>(g);
-      site.members = members;
-      site.pace = group.pace;
-      site.send_offset = group.offsets.empty() ? 0 : group.offsets[m];
-      if (!group.windows.empty()) {
-        site.receiver_window = group.windows[m];
-        site.sender_window = *std::min_element(group.windows.begin(), group.windows.end());
-        add_credit_routes(program, group, m);
-      }
-
-      // The tree as router table entries: link ports on tree edges, the local port at each destination.
-      std::vector<std::uint64_t> egress(routers_.size(), 0);
-      for (const planner::edge_id e : group.trees[m].edges) {
-        const unsigned link = e / 2;
-        const bool forward = e % 2 == 0;
-        egress[forward ? spec_.links[link].a : spec_.links[link].b] |=
-            std::uint64_t{1} << (forward ? link_port_a_[link] : link_port_b_[link]);
-      }
-      for (const unsigned s : group.members) {
-        if (s != source) egress[spec_.sites[s].router] |= std::uint64_t{1} << site_port_[s];
-      }
-      for (unsigned r = 0; r < routers_.size(); ++r) {
-        if (egress[r] != 0) {
-          program.routes.push_back({r, static_cast<std::uint16_t>(g), static_cast<std::uint16_t>(source), egress[r]});
-        }
-      }
-    }
+  // A group keeps its number when it, or another one, loses members.
+  const auto number_of = [&](const planner::group& members) {
+    const auto found = std::find_if(scheduled.begin(), scheduled.end(), [&members](const planner::group& each) {
+      return std::find(each.begin(), each.end(), members.front()) != each.end();
+    });
+    return static_cast<std::uint16_t>(group_base_[in_schedule] + static_cast<unsigned>(found - scheduled.begin()));
+  };
+  for (const planner::group_plan& group : plan.exchange.groups) {
+    program_exchange(program, group, number_of(group.members));
+  }
+  for (const planner::collective_plan& each : plan.collectives) {
+    program_collective(program, each, number_of(each.members));
   }
   program.timeout = spec_.round_timeout.value_or(10 * plan.predicted + ps_per_s);
+  program.trouble = plan.trouble;
   return program;
+}
+
+/// Payload bytes a member hands to the network, repairs not counted.
+std::uint64_t simulation::expected_sent(const planner::group& members, const planned_round& plan, unsigned site) const {
+  if (members.size() < 2) return 0;
+  const std::uint64_t others = members.size() - 1;
+  switch (spec_.collective) {
+    case collective_choice::exchange: return spec_.update_bytes * (spec_.multicast ? 1 : others);
+    case collective_choice::transit: return spec_.update_bytes;
+    case collective_choice::hub:
+    case collective_choice::ring: break;
+  }
+  for (const planner::collective_plan& each : plan.collectives) {
+    if (each.members != members) continue;
+    if (spec_.collective == collective_choice::hub) return spec_.update_bytes * (site == each.root ? others : 1);
+    // Ring: once for every chunk it does not finish, once for every one the next place does not finish.
+    const auto n = static_cast<std::uint64_t>(each.order.size());
+    const auto place =
+        static_cast<std::uint64_t>(std::find(each.order.begin(), each.order.end(), site) - each.order.begin());
+    std::uint64_t sum = 0;
+    for (std::uint64_t c = 0; c < model_.chunks(); ++c) {
+      const std::uint64_t size = std::min(spec_.chunk_bytes, spec_.update_bytes - c * spec_.chunk_bytes);
+      sum += size * ((c % n != place ? 1 : 0) + (c % n != (place + 1) % n ? 1 : 0));
+    }
+    return sum;
+  }
+  return 0;
+}
+
+std::uint64_t simulation::expected_received(const planner::group& members, const planned_round& plan,
+                                            unsigned site) const {
+  if (members.size() < 2) return 0;
+  if (spec_.collective == collective_choice::exchange) {
+    return spec_.update_bytes * (spec_.policy == buffering::none ? members.size() - 1 : 1);
+  }
+  for (const planner::collective_plan& each : plan.collectives) {
+    if (each.members != members || spec_.collective == collective_choice::transit) continue;
+    if (spec_.collective == collective_choice::hub) {
+      return spec_.update_bytes * (site == each.root ? members.size() - 1 : 1);
+    }
+    // What the place before it sends.
+    const auto at = std::find(each.order.begin(), each.order.end(), site) - each.order.begin();
+    const std::size_t n = each.order.size();
+    return expected_sent(members, plan, each.order[(static_cast<std::size_t>(at) + n - 1) % n]);
+  }
+  return spec_.update_bytes;
 }
 
 std::vector<wave_group> simulation::wave_groups() {
@@ -507,7 +857,7 @@ round_breakdown sum_of(const std::vector<path_span>& path) {
 }
 
 /// programmed -> source free to send -> chunk departs -> its journey -> taken in -> applied -> interrupts collected
-std::vector<path_span> simulation::critical_path(const round_times& times, const planner::round_plan& plan,
+std::vector<path_span> simulation::critical_path(const round_times& times, const planned_round& plan,
                                                  unsigned last_site) const {
   const cluster_round& last = sites_[last_site]->cluster.last_round();
   const std::string& here = spec_.sites[last_site].name;
@@ -527,7 +877,7 @@ std::vector<path_span> simulation::critical_path(const round_times& times, const
   const std::string& source = spec_.sites[last.last_source].name;
   add("compute", source, last.last_send_start, path_part::compute);
   picoseconds at_free_pace = last.last_departed;
-  for (const planner::group_plan& group : plan.groups) {
+  for (const planner::group_plan& group : plan.exchange.groups) {
     if (std::find(group.members.begin(), group.members.end(), last_site) == group.members.end()) continue;
     if (group.windows.empty()) {
       picoseconds offset = 0;
@@ -561,16 +911,26 @@ std::vector<path_span> simulation::critical_path(const round_times& times, const
 }
 
 void simulation::close_round(const round_times& times) {
-  const std::size_t in_schedule = times.index % plans_.size();
-  const planner::round_plan& plan = plans_[in_schedule];
+  const planned_round& plan = current_;
   round_result result;
   result.index = times.index;
-  result.groups = schedule_.rounds[in_schedule];
+  result.groups = plan.groups;
+  result.restarts = times.restarts;
   result.opened = times.opened;
   result.started = times.started;
   result.closed = times.closed;
   result.predicted = plan.predicted + (times.started - times.opened);
-  for (const planner::group_plan& group : plan.groups) {
+  plans_run_.push_back(plan);
+  for (const planner::collective_plan& each : plan.collectives) {
+    const bool link = each.limit == planner::rate_limit::shared_link;
+    const std::string at = link ? spec_.links[each.limit_at / 2].name : spec_.sites[each.limit_at].name;
+    result.limits.push_back(spec_.pace ? "pace given" : fmt::format("{} ({})", planner::to_string(each.limit), at));
+    const double chunks_a_pace =
+        each.kind == planner::collective_kind::ring ? static_cast<double>(each.members.size()) : 1;
+    result.rates.push_back(static_cast<double>(spec_.chunk_bytes) * 8e12 * chunks_a_pace /
+                           static_cast<double>(each.pace));
+  }
+  for (const planner::group_plan& group : plan.exchange.groups) {
     const bool link = group.limit == planner::rate_limit::shared_link;
     const std::string at = link ? spec_.links[group.limit_at / 2].name : spec_.sites[group.limit_at].name;
     result.limits.push_back(spec_.pace ? "pace given" : fmt::format("{} ({})", planner::to_string(group.limit), at));
@@ -598,6 +958,7 @@ void simulation::close_round(const round_times& times) {
       const auto c = static_cast<std::size_t>(cause);
       result.stalled += now.stalled[c] - before_round_[s].stalled[c];
     }
+    if (cluster.done < times.started) continue;  // it was down
     active_[s] += cluster.done - times.started;
     if (cluster.done > latest) {
       latest = cluster.done;
@@ -642,6 +1003,7 @@ void simulation::collect(run_result& result) {
   result.rounds = results_;
   result.complaint = executor_->complaint();
   result.outcome = executor_->result();
+  result.network_events = network_events_;
   const double span = std::max(1e-12, seconds(result.simulated));
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     site_modules& site = *sites_[s];
@@ -664,7 +1026,8 @@ void simulation::collect(run_result& result) {
   const auto add_link = [&](const std::string& name, const long_haul_link& link, unsigned direction, bool backbone) {
     const link_direction_counters& counters = link.counters(direction);
     result.links.push_back({name, counters.payload_bytes_in, counters.wire_bytes_in, counters.packets,
-                            seconds(counters.busy) / span, counters.dropped_bursts, backbone});
+                            seconds(counters.busy) / span, counters.lost_packets, backbone});
+    result.repair.lost_packets += counters.lost_packets;
     result.events += counters.bursts_in;
     result.packet_hops += counters.packets;
   };
@@ -677,13 +1040,33 @@ void simulation::collect(run_result& result) {
     add_link(spec_.sites[s].name + ".access:up", sites_[s]->access, 0, false);
     add_link(spec_.sites[s].name + ".access:down", sites_[s]->access, 1, false);
     add_link(spec_.sites[s].name + ".ports:in", sites_[s]->ports, 0, false);
-    if (spec_.flow == planner::flow_control::credit)
-      add_link(spec_.sites[s].name + ".ports:credits", sites_[s]->ports, 1, false);
+    if (feedback_) add_link(spec_.sites[s].name + ".ports:out", sites_[s]->ports, 1, false);
+  }
+  for (const auto& site : sites_) {
+    const aggregator_counters counters = site->aggregator.counters();
+    result.repair.overrun_packets += counters.overrun_packets;
+    result.repair.nacks += counters.nacks_sent;
+    result.repair.timeouts += counters.timeouts;
+    result.repair.duplicate_packets += counters.duplicate_packets;
+    result.repair.recovered_packets += counters.recovered_packets;
+    result.repair.repair_packets += site->cluster.counters().repair_packets;
+  }
+  for (const auto& router : routers_) {
+    for (unsigned p = 0; p < router->parameters().ports; ++p) {
+      result.repair.dropped_packets += router->counters(p).dropped_packets;
+      result.repair.ecn_marked_packets += router->counters(p).ecn_marked_packets;
+    }
   }
   std::vector<double> weights;
   for (const site_spec& site : spec_.sites) weights.push_back(site.weight);
   if (!results_.empty()) {
-    result.sigma = planner::disagreement(schedule_, weights, static_cast<unsigned>(results_.size()));
+    // What was exchanged, which is what was scheduled unless sites were down.
+    planner::schedule exchanged{schedule_.name, {}, {}};
+    for (const round_result& round : results_) {
+      exchanged.rounds.push_back(round.groups);
+      if (!schedule_.blend.empty()) exchanged.blend.push_back(schedule_.blend[round.index % schedule_.blend.size()]);
+    }
+    result.sigma = planner::disagreement(exchanged, weights, static_cast<unsigned>(results_.size()));
     for (std::size_t t = 0; t < result.sigma.size(); ++t) {
       if (result.sigma[t] > spec_.epsilon) continue;
       result.time_to_epsilon_s = seconds(results_[t].closed);
@@ -699,26 +1082,30 @@ run_audit simulation::audit_input(const run_result& result) const {
   run.live_bursts = pool_.live_bursts();
   run.real_values = spec_.values != value_format::synthetic;
   run.protocol_checked = options_.protocol_checkers;
+  run.repairs = spec_.repairs();
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     const site_modules& site = *sites_[s];
     run.sites.push_back({spec_.sites[s].name, spec_.sites[s].aggregator.memory_bytes, site.aggregator.counters(),
                          site.cluster.coverage_errors(), site.cluster.control[cluster_register::mismatches],
                          site.cluster.largest_difference()});
-    for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.sites[s].name + ".access", site.access.counters(d)});
-    for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.sites[s].name + ".ports", site.ports.counters(d)});
+    for (unsigned d = 0; d < 2; ++d)
+      run.links.push_back(
+          {spec_.sites[s].name + ".access", site.access.counters(d), site.access.wire_bytes_under_way(d)});
+    for (unsigned d = 0; d < 2; ++d)
+      run.links.push_back({spec_.sites[s].name + ".ports", site.ports.counters(d), site.ports.wire_bytes_under_way(d)});
   }
   for (std::size_t l = 0; l < links_.size(); ++l) {
-    for (unsigned d = 0; d < 2; ++d) run.links.push_back({spec_.links[l].name, links_[l]->counters(d)});
+    for (unsigned d = 0; d < 2; ++d)
+      run.links.push_back({spec_.links[l].name, links_[l]->counters(d), links_[l]->wire_bytes_under_way(d)});
   }
   for (const auto& router : routers_) run.unrouted_bursts += router->unrouted_bursts();
   for (const round_result& round : results_) {
     run.rounds.push_back({round.index, round.opened, round.closed, round.breakdown.total()});
+    const planned_round& plan = plans_run_[run.rounds.size() - 1];
     for (const planner::group& group : round.groups) {
-      const std::uint64_t sent = group.size() < 2 ? 0 : spec_.update_bytes;
-      const std::uint64_t streams = spec_.policy == buffering::none ? group.size() - 1 : 1;
       for (const unsigned s : group) {
-        run.transfers.push_back(
-            {round.index, spec_.sites[s].name, round.site_sent[s], sent, round.site_received[s], sent * streams});
+        run.transfers.push_back({round.index, spec_.sites[s].name, round.site_sent[s], expected_sent(group, plan, s),
+                                 round.site_received[s], expected_received(group, plan, s)});
       }
     }
   }

@@ -13,6 +13,7 @@
 #include "modules/memory_controller/memory_controller.hpp"
 #include "modules/multicast_router/multicast_router.hpp"
 #include "modules/schedule_executor/schedule_executor.hpp"
+#include "planner/collective.hpp"
 #include "planner/cost_model.hpp"
 #include "platforms/audit.hpp"
 #include "platforms/spec.hpp"
@@ -61,6 +62,7 @@ struct round_result {
   picoseconds predicted = 0;                  ///< planner, programming included
   std::vector<std::string> limits;            ///< per group: what held the pace
   std::vector<double> rates;                  ///< per group: payload bits a second of each source
+  unsigned restarts = 0;                      ///< of groups that lost members
   unsigned last_site = 0;                     ///< whose completion ended the round
   std::uint64_t memory_high_water_bytes = 0;  ///< largest over sites in this round
   picoseconds stalled = 0;                    ///< ingress stalls (memory full or slow) in this round, over all sites
@@ -87,8 +89,27 @@ struct link_result {
   std::uint64_t wire_bytes = 0;
   std::uint64_t packets = 0;
   double utilization = 0;
-  std::uint64_t drops = 0;
+  std::uint64_t drops = 0;  ///< packets lost on it
   bool backbone = false;
+};
+
+/// What went wrong, and what was done about it.
+struct network_event {
+  picoseconds at = 0;
+  std::string what;
+};
+
+/// What lost packets cost, over the whole run.
+struct repair_result {
+  std::uint64_t lost_packets = 0;     ///< on links
+  std::uint64_t dropped_packets = 0;  ///< of full router queues
+  std::uint64_t overrun_packets = 0;  ///< no aggregator memory for them
+  std::uint64_t nacks = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t repair_packets = 0;
+  std::uint64_t duplicate_packets = 0;
+  std::uint64_t recovered_packets = 0;  ///< from parity
+  std::uint64_t ecn_marked_packets = 0;
 };
 
 struct run_result {
@@ -103,6 +124,8 @@ struct run_result {
   std::vector<round_result> rounds;
   std::vector<site_result> sites;
   std::vector<link_result> links;
+  std::vector<network_event> network_events;
+  repair_result repair;
   std::vector<double> sigma;
   double time_to_epsilon_s = 0;  ///< 0: not reached in this run
   std::vector<check_result> checks;
@@ -116,6 +139,15 @@ struct run_options {
   std::function<void(double fraction)> on_progress;
 };
 
+/// A round's plan: its groups exchange streams, or each is a collective.
+struct planned_round {
+  planner::partition groups;                          ///< with singletons
+  planner::round_plan exchange;                       ///< of the groups of two or more
+  std::vector<planner::collective_plan> collectives;  ///< the same groups, hub, ring or transit
+  picoseconds predicted = 0;
+  std::string trouble;  ///< why it may not end
+};
+
 /// Builds the platform, runs its schedule, collects the results.
 class simulation {
  public:
@@ -127,7 +159,8 @@ class simulation {
   simulation& operator=(simulation&&) = delete;
 
   [[nodiscard]] const planner::schedule& schedule() const { return schedule_; }
-  [[nodiscard]] const std::vector<planner::round_plan>& plans() const { return plans_; }
+  /// As planned before the run, on the whole network.
+  [[nodiscard]] const std::vector<planned_round>& plans() const { return plans_; }
   [[nodiscard]] run_result run();
 
   /// Groups for a waveform viewer: the executor, each site, the backbone.
@@ -143,11 +176,26 @@ class simulation {
   void build();
   void connect(network_initiator_socket& from, network_target_socket& to);
   void connect(memory_port& from, memory_controller& to);
-  [[nodiscard]] round_program program_of(const planner::round_plan& plan) const;
-  void add_credit_routes(round_program& program, const planner::group_plan& group, std::size_t m) const;
+  [[nodiscard]] planned_round plan_on(const planner::platform_model& model, const planner::partition& groups) const;
+  [[nodiscard]] planned_round plan_around(const planner::partition& groups, const std::vector<bool>& down);
+  void plan_failures();
+  [[nodiscard]] bool site_known_up(unsigned site, picoseconds round_start, picoseconds when) const;
+  /// The executor's view: the round as far as the network is known now.
+  [[nodiscard]] round_program program_now(unsigned index);
+  [[nodiscard]] round_program program_of(const planned_round& plan, std::size_t in_schedule) const;
+  void program_exchange(round_program& program, const planner::group_plan& group, std::uint16_t number) const;
+  void program_collective(round_program& program, const planner::collective_plan& plan, std::uint16_t number) const;
+  void add_tree(round_program& program, const planner::multicast_tree& tree, const planner::group& members,
+                unsigned source, std::uint16_t number) const;
+  void add_unicast(round_program& program, unsigned from, unsigned to, const std::vector<planner::edge_id>& path) const;
+  void note_event(const std::string& what);
+  [[nodiscard]] std::uint64_t expected_sent(const planner::group& members, const planned_round& plan,
+                                            unsigned site) const;
+  [[nodiscard]] std::uint64_t expected_received(const planner::group& members, const planned_round& plan,
+                                                unsigned site) const;
   void open_round(const round_times& times);
   void close_round(const round_times& times);
-  [[nodiscard]] std::vector<path_span> critical_path(const round_times& times, const planner::round_plan& plan,
+  [[nodiscard]] std::vector<path_span> critical_path(const round_times& times, const planned_round& plan,
                                                      unsigned last_site) const;
   void collect(run_result& result);
   [[nodiscard]] run_audit audit_input(const run_result& result) const;
@@ -163,8 +211,16 @@ class simulation {
   run_options options_;
   planner::platform_model model_;
   planner::schedule schedule_;
-  std::vector<planner::round_plan> plans_;
+  std::vector<planned_round> plans_;
+  std::vector<unsigned> group_base_;  ///< per round of the schedule: number of its first group
   unsigned rounds_ = 0;
+  bool feedback_ = false;  ///< aggregators send into the network
+  // What the driver knows, of the round under way.
+  unsigned current_index_ = ~0U;
+  picoseconds current_start_ = 0;
+  planned_round current_;
+  std::vector<planned_round> plans_run_;  ///< per finished round
+  std::vector<network_event> network_events_;
   burst_pool pool_;
   std::vector<std::unique_ptr<site_modules>> sites_;
   std::vector<std::unique_ptr<multicast_router>> routers_;

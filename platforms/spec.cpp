@@ -280,12 +280,29 @@ class platform_loader {
     router_spec router;
     router.name = name;
     router.identifier = ids_.make("router_" + name);
-    router.forwarding_latency = from.quantity("forwarding_latency", dim::time, 500'000, true);
-    router.queue_bytes = from.quantity("queue", dim::bytes, 64 << 20);
+    read_router(from, router);
     const auto number = static_cast<unsigned>(spec_.routers.size());
     router_number_[name] = number;
     spec_.routers.push_back(router);
     return number;
+  }
+
+  static void read_router(const config_map& from, router_spec& to) {
+    router_parameters& p = to.parameters;
+    p.forwarding_latency = from.quantity("forwarding_latency", dim::time, 500'000, true);
+    p.queue_bytes = from.quantity("queue", dim::bytes, 64 << 20);
+    p.shared_bytes = from.quantity("shared_buffer", dim::bytes, 0, true);
+    p.discipline = from.choice("discipline", {"drr", "fifo"}, "drr") == "fifo" ? queue_discipline::fifo
+                                                                               : queue_discipline::deficit_round_robin;
+    p.quantum_bytes = from.quantity("quantum", dim::bytes, 64 << 10);
+    p.when_full = from.choice("when_full", {"back_pressure", "drop_tail"}, "back_pressure") == "drop_tail"
+                      ? full_queue::drop_tail
+                      : full_queue::back_pressure;
+    p.ecn_bytes = from.quantity("ecn", dim::bytes, 0, true);
+    p.replication_rate = from.quantity("replication", dim::rate, 0, true);
+    const bool cuts = from.choice("forwarding", {"store", "cut_through"}, "store") == "cut_through";
+    const auto header = static_cast<std::uint32_t>(from.quantity("header", dim::bytes, 64));
+    to.cut_through_header = cuts ? header : 0;
   }
 
   void routers_and_sites() {
@@ -298,8 +315,8 @@ class platform_loader {
       add_router(name, entry);
       entry.refuse_unknown_keys();
     }
-    (void)router_defaults.quantity("forwarding_latency", dim::time, 0, true);
-    (void)router_defaults.quantity("queue", dim::bytes, 1);
+    router_spec unused;
+    read_router(router_defaults, unused);
     router_defaults.refuse_unknown_keys();
 
     const config_map defaults = root_.map("site_defaults");
@@ -451,6 +468,7 @@ class platform_loader {
                             ? entry.quantity("latency", dim::time, std::nullopt, true)
                             : propagation_of_km(entry.quantity("distance", dim::length, std::nullopt, true));
       link.latency_ba = entry.quantity("latency_back", dim::time, link.latency_ab, true);
+      impairments(entry, link);
       const std::string base = spec_.routers[link.a].name + "-" + spec_.routers[link.b].name;
       const unsigned number = ++parallel[std::minmax(link.a, link.b)];
       link.name = number == 1 ? base : fmt::format("{}#{}", base, number);
@@ -461,8 +479,40 @@ class platform_loader {
     for (const char* key : {"rate", "rate_back"}) (void)defaults.quantity(key, dim::rate, 1);
     for (const char* key : {"latency", "latency_back"}) (void)defaults.quantity(key, dim::time, 0, true);
     (void)defaults.quantity("distance", dim::length, 0, true);
+    link_spec unused;
+    impairments(defaults, unused);
     defaults.refuse_unknown_keys();
     check_connected();
+  }
+
+  static void impairments(const config_map& from, link_spec& to) {
+    to.fec_latency = from.quantity("fec_latency", dim::time, 0, true);
+    to.jitter = from.quantity("jitter", dim::time, 0, true);
+    to.jitter_interval = from.quantity("jitter_interval", dim::time, 1'000'000'000);
+    to.reorders = from.boolean("reorders", false);
+    const std::optional<located_node> loss = from.find("loss");
+    if (loss && loss->node.IsMap()) {
+      const config_map chain = from.map("loss");
+      to.loss.to_bad = chain.number("to_bad", 0, 1, std::nullopt);
+      to.loss.to_good = chain.number("to_good", 1e-9, 1, std::nullopt);
+      to.loss.in_good = chain.number("in_good", 0, 0.5, 0.0);
+      to.loss.in_bad = chain.number("in_bad", 0, 1, 1.0);
+      chain.refuse_unknown_keys();
+      if (to.loss.mean() > 0.5) throw loss->error(from.path() + ".loss: more than half of all packets would be lost");
+    } else if (loss) {
+      to.loss.in_good = from.number("loss", 0, 0.5, 0.0);
+    }
+    picoseconds before = 0;
+    for (const config_map& each : from.maps("outages")) {
+      outage down;
+      down.from = each.quantity("from", dim::time, std::nullopt, true);
+      down.to = each.quantity("to", dim::time, std::numeric_limits<picoseconds>::max());
+      each.refuse_unknown_keys();
+      if (down.to <= down.from) throw each.error(each.path() + ": the outage ends before it begins");
+      if (down.from < before) throw each.error(each.path() + ": outages are given in order and do not overlap");
+      before = down.to;
+      to.outages.push_back(down);
+    }
   }
 
   void check_connected() const {
@@ -496,13 +546,71 @@ class platform_loader {
                                         : buffering::per_stream;
     spec_.flow = net.choice("flow", {"paced", "credit"}, "paced") == "credit" ? planner::flow_control::credit
                                                                               : planner::flow_control::paced;
-    spec_.trees = net.choice("trees", {"shortest", "fewest_links"}, "shortest") == "shortest"
-                      ? planner::tree_kind::shortest
-                      : planner::tree_kind::fewest_links;
+    const std::string trees = net.choice("trees", {"shortest", "fewest_links", "least_congestion"}, "shortest");
+    spec_.trees = trees == "fewest_links"       ? planner::tree_kind::fewest_links
+                  : trees == "least_congestion" ? planner::tree_kind::least_congestion
+                                                : planner::tree_kind::shortest;
+    spec_.multicast = net.boolean("multicast", true);
+    const std::string collective = net.choice("collective", {"exchange", "hub", "ring", "transit"}, "exchange");
+    spec_.collective = collective == "hub"       ? collective_choice::hub
+                       : collective == "ring"    ? collective_choice::ring
+                       : collective == "transit" ? collective_choice::transit
+                                                 : collective_choice::exchange;
+    spec_.detection_time = net.quantity("detection", dim::time, 50'000'000'000, true);
+    spec_.join_latency = net.quantity("join_latency", dim::time, 0, true);
+    spec_.joined_before = net.boolean("joined_before", false);
+    const config_map repair = net.map("repair");
+    const std::string when = repair.choice("when", {"automatic", "always", "never"}, "automatic");
+    spec_.repair.when = when == "always"  ? repair_spec::use::always
+                        : when == "never" ? repair_spec::use::never
+                                          : repair_spec::use::automatic;
+    if (repair.has("timeout")) spec_.repair.timeout = repair.quantity("timeout", dim::time, std::nullopt);
+    spec_.repair.timeout_max = repair.quantity("timeout_max", dim::time, ps_per_s);
+    if (repair.has("nack_delay")) {
+      spec_.repair.nack_delay = repair.quantity("nack_delay", dim::time, std::nullopt, true);
+    }
+    spec_.repair.parity_packets = static_cast<unsigned>(repair.integer("parity", 0, 255, 0));
+    repair.refuse_unknown_keys();
     spec_.send_offsets = net.choice("offsets", {"none", "optimised"}, "none") == "optimised";
     if (net.has("pace")) spec_.pace = net.quantity("pace", dim::time, std::nullopt);
     spec_.register_access_time = net.quantity("register_access", dim::time, 0, true);
     net.refuse_unknown_keys();
+    for (const config_map& each : root_.maps("failures")) {
+      failure_spec failure;
+      const located_node name = each.need("site");
+      const auto found = site_number_.find(scalar_text(name, each.path() + ".site"));
+      if (found == site_number_.end()) {
+        throw name.error(fmt::format("a failure names the site '{}', which does not exist", name.node.Scalar()));
+      }
+      failure.site = found->second;
+      failure.at = each.quantity("at", dim::time, std::nullopt, true);
+      if (each.has("back")) failure.back = each.quantity("back", dim::time, std::nullopt);
+      if (failure.back && *failure.back <= failure.at) {
+        throw each.need("back").error(each.path() + ".back: the site is back before it fails");
+      }
+      each.refuse_unknown_keys();
+      spec_.failures.push_back(failure);
+    }
+    check_collective(net);
+  }
+
+  /// Hub, ring and transit reduction are modelled on a network that loses nothing.
+  void check_collective(const config_map& net) const {
+    if (spec_.collective == collective_choice::exchange) {
+      if (spec_.repair.parity_packets != 0 && !spec_.repairs()) {
+        throw net.error("network.repair.parity: nothing is lost here, and repair is not set to always");
+      }
+      return;
+    }
+    const auto refuse = [&net](const char* why) {
+      throw net.need("collective").error(fmt::format("network.collective: {} {}", net.text("collective"), why));
+    };
+    if (spec_.repairs() || spec_.lossy()) refuse("is modelled on a network that loses nothing");
+    if (spec_.flow == planner::flow_control::credit) refuse("is paced, not credited");
+    if (spec_.values == value_format::bf16) refuse("would round bf16 sums at every site on the way");
+    if (spec_.collective == collective_choice::transit && spec_.policy == buffering::none) {
+      refuse("needs aggregators that merge");
+    }
   }
 
   void run() {
@@ -528,6 +636,7 @@ class platform_loader {
       throw run.need("capture").error("run.capture: the capture writes headers of 52 B; set wire.headers to that");
     }
     if (run.has("round_timeout")) spec_.round_timeout = run.quantity("round_timeout", dim::time, std::nullopt);
+    spec_.site_timeout = run.quantity("site_timeout", dim::time, ps_per_s);
     spec_.epsilon = run.number("epsilon", 0, 1, 1e-6);
     run.refuse_unknown_keys();
   }
@@ -691,6 +800,14 @@ memory_parameters memory_device_spec::parameters() const {
   return to;
 }
 
+bool platform_spec::lossy() const {
+  return !failures.empty() || std::any_of(links.begin(), links.end(), [](const link_spec& link) {
+    return link.loss.any() || !link.outages.empty();
+  }) || std::any_of(routers.begin(), routers.end(), [](const router_spec& router) {
+    return router.parameters.when_full == full_queue::drop_tail;
+  });
+}
+
 platform_spec load_platform(const std::string& path, const load_options& options) {
   return platform_loader(path, options).load();
 }
@@ -699,7 +816,9 @@ planner::platform_model model_of(const platform_spec& spec) {
   planner::platform_model model;
   for (const router_spec& router : spec.routers) model.network.add_device(router.name);
   for (const link_spec& link : spec.links) {
-    model.network.add_link({link.a, link.b, link.rate_ab, link.rate_ba, link.latency_ab, link.latency_ba});
+    model.network.add_link({link.a, link.b, link.rate_ab, link.rate_ba, link.latency_ab + link.fec_latency,
+                            link.latency_ba + link.fec_latency, link.jitter, link.jitter, link.loss.mean(),
+                            link.loss.mean()});
   }
   for (const site_spec& site : spec.sites) {
     planner::site_model each;
@@ -723,9 +842,23 @@ planner::platform_model model_of(const platform_spec& spec) {
     model.sites.push_back(std::move(each));
   }
   model.format = spec.format;
+  bool all_cut_through = true;
   for (const router_spec& router : spec.routers) {
-    model.forwarding_latency = std::max(model.forwarding_latency, router.forwarding_latency);
+    model.forwarding_latency = std::max(model.forwarding_latency, router.parameters.forwarding_latency);
+    if (router.cut_through_header == 0) {
+      all_cut_through = false;
+    } else {
+      model.cut_through_header = std::max(model.cut_through_header, router.cut_through_header);
+    }
   }
+  if (!all_cut_through) model.cut_through_header = 0;
+  model.multicast = spec.multicast;
+  model.repair = spec.repairs();
+  model.repair_delay = spec.repair.nack_delay.value_or(0);
+  for (const link_spec& link : spec.links) {
+    if (!spec.repair.nack_delay && link.reorders) model.repair_delay = std::max(model.repair_delay, link.jitter);
+  }
+  model.parity_packets = model.repair ? spec.repair.parity_packets : 0;
   model.update_bytes = spec.update_bytes;
   model.chunk_bytes = spec.chunk_bytes;
   model.buffering = spec.policy == buffering::in_place ? planner::buffering_policy::in_place

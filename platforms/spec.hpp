@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "modules/fpga_aggregator/fpga_aggregator.hpp"
+#include "modules/long_haul_link/long_haul_link.hpp"
 #include "modules/memory_controller/memory_controller.hpp"
+#include "modules/multicast_router/multicast_router.hpp"
 #include "planner/platform_model.hpp"
 #include "planner/schedule.hpp"
 #include "platforms/config_reader.hpp"
@@ -90,8 +92,8 @@ struct site_spec {
 struct router_spec {
   std::string name;
   std::string identifier;
-  picoseconds forwarding_latency = 0;
-  std::uint64_t queue_bytes = 0;
+  router_parameters parameters;          ///< all but what the wiring gives
+  std::uint32_t cut_through_header = 0;  ///< bytes of a packet it must have to forward it; 0: it stores packets
 };
 
 struct link_spec {
@@ -103,7 +105,32 @@ struct link_spec {
   bits_per_s rate_ba = 0;
   picoseconds latency_ab = 0;
   picoseconds latency_ba = 0;
+  picoseconds fec_latency = 0;
+  picoseconds jitter = 0;
+  picoseconds jitter_interval = 0;
+  bool reorders = false;
+  loss_parameters loss;
+  std::vector<outage> outages;  ///< both directions
 };
+
+/// A site that loses power, and when it is back.
+struct failure_spec {
+  unsigned site = 0;
+  picoseconds at = 0;
+  std::optional<picoseconds> back;
+};
+
+/// When what is lost is sent again.
+struct repair_spec {
+  enum class use : std::uint8_t { automatic, always, never } when = use::automatic;
+  std::optional<picoseconds> timeout;  ///< default from the group's round trip
+  picoseconds timeout_max = ps_per_s;
+  std::optional<picoseconds> nack_delay;  ///< default the most that links reorder by
+  unsigned parity_packets = 0;
+};
+
+/// How updates are reduced.
+enum class collective_choice : std::uint8_t { exchange, hub, ring, transit };
 
 struct schedule_spec {
   enum class kind : std::uint8_t { all_to_all, rotating, explicit_rounds } type = kind::all_to_all;
@@ -127,6 +154,14 @@ struct platform_spec {
   buffering policy = buffering::per_stream;
   planner::flow_control flow = planner::flow_control::paced;
   planner::tree_kind trees = planner::tree_kind::shortest;
+  bool multicast = true;  ///< false: a copy for every receiver leaves the source
+  collective_choice collective = collective_choice::exchange;
+  repair_spec repair;
+  picoseconds detection_time = 0;  ///< from a link's going down, or up, to its driver's knowing
+  picoseconds join_latency = 0;    ///< of a group, when the schedule rotates
+  bool joined_before = false;      ///< all groups are joined before the first round
+  std::vector<failure_spec> failures;
+  picoseconds site_timeout = 0;     ///< from a site's falling silent to its being given up
   bool send_offsets = false;        ///< sources begin when the planner's linear programme says
   std::optional<picoseconds> pace;  ///< overrides the planner's pace: overflow is then possible and reported
   picoseconds register_access_time = 0;
@@ -143,6 +178,12 @@ struct platform_spec {
   double epsilon = 1e-6;                     ///< agreement aimed at, for consensus figures
   std::vector<std::string> warnings;
 
+  /// Packets may be lost: on a link, in a router's queue, or with a link or site that goes down.
+  [[nodiscard]] bool lossy() const;
+  /// Lost packets are sent again.
+  [[nodiscard]] bool repairs() const {
+    return repair.when == repair_spec::use::always || (repair.when == repair_spec::use::automatic && lossy());
+  }
   /// A slot holds a chunk, or in place its running sum, which bf16 keeps in fp32.
   [[nodiscard]] std::uint64_t slot_bytes() const {
     return chunk_bytes * (policy == buffering::in_place ? sum_words_per_word(values) : 1);

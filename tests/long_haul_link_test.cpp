@@ -19,7 +19,7 @@ struct bench {
   network_checker before{"before"};
   network_checker after{"after"};
 
-  bench(bits_per_s rate, picoseconds propagation) : link("link", {{{rate, propagation}, {rate, propagation}}}) {
+  bench(bits_per_s rate, picoseconds propagation) : link("link", {{{rate, propagation}, {rate, propagation}}}, pool) {
     source.out.bind(before.in);
     before.out.bind(link.in[0]);
     link.out[0].bind(after.in);
@@ -90,7 +90,7 @@ SIMULATION_TEST(LongHaulLink, HoldsEverythingInOrderWhileTheFarEndIsClosed) {
 
 SIMULATION_TEST(LongHaulLink, DirectionsAreIndependent) {
   burst_pool pool;
-  long_haul_link link("link", {{{100'000'000'000, 3 * ms}, {400'000'000'000, 1 * ms}}});
+  long_haul_link link("link", {{{100'000'000'000, 3 * ms}, {400'000'000'000, 1 * ms}}}, pool);
   burst_source east("east", pool);
   burst_source west("west", pool);
   burst_sink at_west("at_west", pool);

@@ -34,7 +34,7 @@ struct bench {
       const std::string n = std::to_string(p);
       sources.push_back(std::make_unique<burst_source>(("source" + n).c_str(), pool));
       links.push_back(std::make_unique<long_haul_link>(
-          ("link" + n).c_str(), std::array<link_direction_parameters, 2>{{{rate, 0}, {rate, 0}}}));
+          ("link" + n).c_str(), std::array<link_direction_parameters, 2>{{{rate, 0}, {rate, 0}}}, pool));
       sinks.push_back(std::make_unique<burst_sink>(("sink" + n).c_str(), pool));
       for (const char* place : {"in", "out", "far"}) {
         checkers.push_back(std::make_unique<network_checker>((place + n).c_str()));

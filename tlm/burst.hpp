@@ -4,6 +4,8 @@
 // nothing.
 #pragma once
 
+#include <algorithm>
+#include <boost/dynamic_bitset.hpp>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -13,7 +15,11 @@
 
 namespace tributary {
 
-enum class burst_kind : std::uint8_t { data, aggregate, credit, nack, control };
+/// data: of one source, or of several whose values are summed on the way; aggregate: the finished sum; parity:
+/// redundant packets of a chunk, any one of which stands in for any one lost; nack: what a receiver misses.
+enum class burst_kind : std::uint8_t { data, aggregate, parity, credit, nack, control };
+
+[[nodiscard]] constexpr bool carries_update(burst_kind kind) { return kind <= burst_kind::aggregate; }
 
 /// Set of sites, one bit each; a platform has at most 64 sites.
 using site_set = std::uint64_t;
@@ -22,6 +28,15 @@ inline constexpr unsigned max_sites = 64;
 
 /// Real values of a chunk, when the run carries them: one 32-bit word an element (fp32 bits or two's complement).
 using chunk_values = std::vector<std::uint32_t>;
+
+/// Packets of a burst or chunk, by index.
+using packet_set = boost::dynamic_bitset<std::uint64_t>;
+
+/// A stretch of a chunk, in bytes.
+struct byte_range {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
 
 /// What a stretch of a round's time was spent on.
 enum class path_part : std::uint8_t { compute, serialization, propagation, skew_wait, memory, queueing, control };
@@ -52,10 +67,13 @@ struct burst_content {
   std::uint16_t group = 0;    ///< group number within the round: selects the multicast tree together with source
   std::uint16_t source = 0;   ///< site that sent it (for an aggregate: the site whose aggregator merged it)
   std::uint32_t round = 0;
+  std::uint16_t epoch = 0;         ///< of the round: counts its restarts with fewer members
+  std::uint16_t attempt = 0;       ///< 0 the first transmission, else the how-manieth repair of its source
   std::uint32_t chunk = 0;         ///< chunk index within the update
   std::uint32_t offset_bytes = 0;  ///< first payload byte within the chunk
   std::uint32_t payload_bytes = 0;
-  std::uint32_t chunk_bytes = 0;  ///< size of the whole chunk this is part of
+  std::uint32_t chunk_bytes = 0;     ///< size of the whole chunk this is part of
+  std::uint32_t packet_payload = 0;  ///< payload of a full packet
   std::uint32_t packets = 0;
   std::uint32_t first_packet_wire_bytes = 0;
   std::uint32_t last_packet_wire_bytes = 0;
@@ -63,6 +81,12 @@ struct burst_content {
   picoseconds send_start = 0;                  ///< when the source was free to send its first chunk of the round
   site_set contributors = 0;                   ///< sites whose values are summed in this burst
   std::shared_ptr<const chunk_values> values;  ///< null unless the run carries real values
+  std::shared_ptr<const std::vector<byte_range>> missing;  ///< of a nack: stretches of `chunk` to send again
+
+  /// Index within the chunk of the burst's first packet.
+  [[nodiscard]] std::uint32_t first_packet() const {
+    return static_cast<std::uint32_t>(offset_bytes / std::max(1U, packet_payload));
+  }
 };
 
 /// Times of one copy of a burst.
@@ -83,6 +107,17 @@ class burst : public burst_times {
   std::unique_ptr<trail> story;  ///< kept only by the last chunks of a round; gapless from `departed`
 
   [[nodiscard]] const burst_content& content() const { return *content_; }
+
+  // What of the content is still there: packets may have been lost on the way.
+  [[nodiscard]] std::uint32_t packets() const { return content_->packets - lost_packets_; }
+  [[nodiscard]] std::uint64_t wire_bytes() const { return content_->wire_bytes - lost_wire_bytes_; }
+  /// Update bytes: what is neither data nor a sum carries none.
+  [[nodiscard]] std::uint32_t payload_bytes() const {
+    return carries_update(content_->kind) ? content_->payload_bytes - lost_payload_bytes_ : 0;
+  }
+  [[nodiscard]] bool has_lost(std::uint32_t packet) const { return lost_ != nullptr && lost_->test(packet); }
+  /// Packet `packet` of the burst (counted within it) is lost.
+  void lose(std::uint32_t packet);
 
   /// Sets head and tail of a burst that is complete where it is: in GPU memory, in an egress buffer.
   void starts_at(picoseconds when) { head = tail = arrival_head = arrival_tail = when; }
@@ -130,6 +165,10 @@ class burst : public burst_times {
   const burst_content* content_ = nullptr;
   counted_content* shared_ = nullptr;
   burst* next_free_ = nullptr;
+  std::unique_ptr<packet_set> lost_;  ///< null: none
+  std::uint32_t lost_packets_ = 0;
+  std::uint32_t lost_payload_bytes_ = 0;
+  std::uint64_t lost_wire_bytes_ = 0;
 };
 
 /// Free lists for bursts and contents. One pool a simulation; not thread-safe, as SystemC is not.

@@ -15,6 +15,10 @@ class ring {
   [[nodiscard]] Item& front() { return items_[first_]; }
   [[nodiscard]] const Item& front() const { return items_[first_]; }
 
+  /// The i-th from the front.
+  [[nodiscard]] Item& operator[](std::size_t i) { return items_[(first_ + i) & (items_.size() - 1)]; }
+  [[nodiscard]] const Item& operator[](std::size_t i) const { return items_[(first_ + i) & (items_.size() - 1)]; }
+
   void push(Item item) {
     if (count_ == items_.size()) grow();
     items_[(first_ + count_) & (items_.size() - 1)] = std::move(item);

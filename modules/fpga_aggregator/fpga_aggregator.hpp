@@ -9,11 +9,23 @@
 // A slot is reserved when a chunk's first packet arrives and freed when the merged chunk has been read out. Bursts that
 // find no slot, or whose writes lag by more than the ingress buffer holds, stay with the link (END_REQ withheld); the
 // time is counted by cause. Merged chunks leave through an egress buffer of `egress_chunks`.
+//
+// Repair (TIMEOUT_PS not zero): every packet of a stream is accounted for. Gaps are asked for from their source by
+// nacks, again with doubled waits until they are filled; what arrives twice is dropped. A burst that finds no slot is
+// then dropped and asked for later, for the repair that would free one might be behind it; what is asked for has its
+// slot kept; and the last slots are kept for the oldest unfinished chunk, so that it can always complete. With parity
+// packets a chunk is complete as soon as as many packets are in as it has (any erasure code of maximum distance, e.g.
+// Reed-Solomon).
+//
+// Output: to the cluster; or, in a transit reduction, as a partial sum to the aggregator next up the tree (the own
+// cluster's stream is then one of those merged), or from the root to everybody.
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "modules/fpga_aggregator/memory_port.hpp"
@@ -66,8 +78,14 @@ struct aggregator_counters {
   std::uint64_t high_water_bytes = 0;  ///< since the start of the run
   std::uint64_t contributor_errors = 0;
   std::uint64_t credits_sent = 0;
-  std::uint64_t saturations = 0;     ///< int32 sums held at the ends of their range
-  std::uint64_t spilled_chunks = 0;  ///< slots taken in external memory because on-chip memory was full
+  std::uint64_t saturations = 0;  ///< int32 sums held at the ends of their range
+  std::uint64_t nacks_sent = 0;
+  std::uint64_t timeouts = 0;           ///< streams gone silent, repairs that did not come in time
+  std::uint64_t duplicate_packets = 0;  ///< repair: arrived before, dropped
+  std::uint64_t overrun_packets = 0;    ///< repair: no memory for them, dropped
+  std::uint64_t recovered_packets = 0;  ///< made from parity
+  std::uint64_t failure_packets = 0;    ///< arrived while the site was down
+  std::uint64_t spilled_chunks = 0;     ///< slots taken in external memory because on-chip memory was full
   /// Time the ingress (memory_full, memory_bandwidth, slot_table) or a complete chunk (datapath, egress) stood still.
   std::array<picoseconds, stall_names.size()> stalled{};
 };
@@ -75,8 +93,8 @@ struct aggregator_counters {
 class fpga_aggregator : public model, private network_receiver, private memory_port::host {
  public:
   network_target_socket in;
-  network_outlet egress;   ///< to the cluster; its socket is `egress.socket`
-  network_outlet credits;  ///< back into the network
+  network_outlet egress;  ///< to the cluster; its socket is `egress.socket`
+  network_outlet uplink;  ///< back into the network: credits, nacks, partial sums
   memory_port memory;
   std::unique_ptr<memory_port> on_chip;  ///< null without on-chip memory
   register_block control;
@@ -91,6 +109,9 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   [[nodiscard]] std::uint64_t occupancy_bytes() const { return slots_used_ * slot_bytes_; }
   [[nodiscard]] std::string waits_for() const override;
 
+  /// The site loses power, or has it again. While it is down what arrives is lost; a round in progress is dropped.
+  void set_power(bool on);
+
  private:
   enum class state : std::uint8_t { idle, armed, merging, stalled, done };
   static constexpr std::uint32_t no_slot = 0xffffffff;
@@ -98,14 +119,18 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   /// One stream's share of a chunk in progress.
   struct stream_part {
     std::uint32_t slot = no_slot;
-    std::uint32_t arrived_bytes = 0;  ///< accepted; in order, so also the next offset expected
+    std::uint32_t arrived_bytes = 0;  ///< accepted; without repair in order, so also the next offset expected
     std::uint32_t stored_bytes = 0;   ///< safely written (per_stream) or completely in (in_place)
+    packet_set received;              ///< repair: packets accepted, parity behind the data
+    bool open = false;                ///< repair, in place: has its place in the ingress buffer
     chunk_values values;              ///< operand buffer, real values only
+    std::shared_ptr<const chunk_values> parity_values;  ///< what the parity packets stand for, real values only
   };
   struct chunk_record {
     std::uint32_t chunk = 0;
     std::uint32_t bytes = 0;
-    site_set complete = 0;
+    site_set complete = 0;          ///< sources whose stream is complete
+    site_set contributors = 0;      ///< sites summed in them
     std::uint32_t slot = no_slot;   ///< in_place accumulator
     unsigned added = 0;             ///< in_place: streams already in the accumulator
     bool operating = false;         ///< in_place: an operation is under way
@@ -126,9 +151,11 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   };
   enum class work : std::uint8_t { stored, stream_in, added, merged, merge_again };
   struct work_item {
-    work what = work::stored;
+    work what = work::merge_again;
     std::uint32_t record = 0;
     burst* arrived = nullptr;
+    std::uint32_t bytes = 0;       ///< of the chunk that are in with it
+    std::uint32_t generation = 0;  ///< of the round: what is left of one that was dropped does nothing
   };
   /// An access under way, by cookie.
   struct access_state {
@@ -136,7 +163,25 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
     std::uint32_t record = 0;
     unsigned stream = 0;
     burst* arrived = nullptr;
+    std::uint32_t bytes = 0;
+    std::uint32_t generation = 0;
   };
+  /// What a stream misses, as far as it is known.
+  struct gap {
+    unsigned stream = 0;
+    std::uint32_t chunk = 0;
+    unsigned tries = 0;
+    std::uint32_t generation = 0;
+  };
+  struct stream_state {
+    unsigned source = 0;
+    std::uint32_t next_chunk = 0;  ///< chunks below it have begun to arrive, or should have
+    std::uint32_t complete = 0;    ///< chunks
+    picoseconds heard = 0;         ///< last arrival
+    unsigned silences = 0;         ///< time-outs since
+    std::vector<bool> asked;       ///< chunk -> a gap is being watched
+  };
+  enum class verdict : std::uint8_t { take, hold, drop };
 
   tlm::tlm_sync_enum receive(unsigned port, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
   void memory_done(std::uint64_t cookie, picoseconds when, bool ok) override;
@@ -145,10 +190,31 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   void refuse(register_error why);
   void abandon_round();
 
-  [[nodiscard]] bool admissible(const burst& incoming, stall_cause& cause);
+  [[nodiscard]] verdict judge(const burst& incoming, stall_cause& cause) const;
+  [[nodiscard]] verdict judge_repairable(std::uint32_t chunk, unsigned stream) const;
   void take(burst& taken);
+  [[nodiscard]] std::uint32_t accept_packets(burst& taken, const chunk_record& record, stream_part& part);
+  void keep_values(const burst& taken, const chunk_record& record, stream_part& part) const;
+  [[nodiscard]] std::uint32_t recover(const burst& taken, const chunk_record& record, stream_part& part);
+  void part_complete(std::uint32_t record, burst& arrived);
+
+  // repair
+  [[nodiscard]] bool repairs() const { return control[aggregator_register::timeout_ps] != 0; }
+  [[nodiscard]] std::uint32_t chunk_size(std::uint32_t chunk) const;
+  [[nodiscard]] bool stream_has(unsigned stream, std::uint32_t chunk) const;
+  [[nodiscard]] picoseconds wait_after(unsigned tries) const;
+  void watch_gaps(const burst& arrived);
+  void watch(unsigned stream, std::uint32_t chunk, picoseconds when);
+  void check_gaps();
+  void check_silence();
+  [[nodiscard]] bool reserve(unsigned stream, std::uint32_t chunk);
+  void ask_in_turn(const gap& wanted);
+  void ask_postponed();
+  void ask(unsigned stream, std::uint32_t chunk, bool and_all_after);
+  void send_up(burst_content content);
   void drop(burst& dropped, std::uint64_t& counter, unsigned register_index);
   void retry_blocked();
+  void overrun(burst& dropped);
   [[nodiscard]] std::uint32_t record_of(std::uint32_t chunk, std::uint32_t bytes);
   void close_record(std::uint32_t index);
   [[nodiscard]] std::uint32_t take_slot();
@@ -163,8 +229,8 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
 
   void add(chunk_values& sum, const chunk_values& operand);
   void do_work();
-  void stored(std::uint32_t record, burst& arrived);
-  void stream_in(std::uint32_t record, burst& arrived);
+  void stored(std::uint32_t record, burst& arrived, std::uint32_t bytes);
+  void stream_in(std::uint32_t record, burst& arrived, std::uint32_t bytes);
   void next_operation(std::uint32_t record);
   void note_last(chunk_record& record, burst& arrived);
   void ready(std::uint32_t record);
@@ -177,7 +243,12 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
               access_state details);
 
   void send_credits();
+  void announce_credit();
+  void send_merged(const chunk_record& record, const std::shared_ptr<chunk_values>& values,
+                   std::unique_ptr<trail> story);
   void egress_taken(burst_kind kind, bool last_of_chunk);
+  void uplink_taken(burst_kind kind, bool last_of_chunk);
+  void chunk_gone(bool gone);
   void check_finished();
   void show_state();
   [[nodiscard]] bool real() const { return parameters_.values != value_format::synthetic; }
@@ -189,7 +260,16 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
 
   // the round
   state state_ = state::idle;
-  site_set others_ = 0;
+  std::uint16_t messages_ = 0;    ///< credits and nacks sent
+  std::uint32_t generation_ = 0;  ///< counts starts and drops
+  bool powered_ = true;
+  site_set others_ = 0;  ///< sources of the streams
+  site_set covers_ = 0;  ///< sites a merged chunk holds
+  std::vector<stream_state> stream_states_;
+  timed_queue<gap> gaps_;
+  std::map<std::pair<std::uint32_t, unsigned>, gap> postponed_;  ///< (chunk, stream): to ask for when memory is free
+  timed_queue<std::uint32_t> silence_;                           ///< generation
+  std::vector<std::vector<chunk_record>> dropped_records_;  ///< of dropped rounds: memory accesses may still use them
   unsigned streams_ = 0;
   std::array<std::uint8_t, max_sites> stream_of_site_{};
   std::uint32_t chunks_ = 0;

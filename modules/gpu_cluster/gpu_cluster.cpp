@@ -55,6 +55,10 @@ gpu_cluster::gpu_cluster(const sc_core::sc_module_name& name, const cluster_para
   spawn_method("consume_method", consuming_.due(), [this] { consume_due(); });
 }
 
+site_set gpu_cluster::expected() const {
+  return role() == collective::exchange || role() == collective::hub ? others() : control[reg::members];
+}
+
 site_set gpu_cluster::others() const { return control[reg::members] & ~site_bit(parameters_.id); }
 
 std::uint32_t gpu_cluster::size_of(std::uint32_t chunk) const {
@@ -64,9 +68,10 @@ std::uint32_t gpu_cluster::size_of(std::uint32_t chunk) const {
 
 void gpu_cluster::registers_written(unsigned index, std::uint64_t value) {
   if (index != reg::control) return;
-  if (value == command_start) {
-    start();
-  } else if (value == command_clear && (control[reg::status] & status_busy) == 0) {
+  if (value == command_start || value == command_resume) {
+    start(value == command_start);
+  } else if (value == command_clear) {
+    abandon_round();
     control.set(reg::status, status_idle);
     control.set(reg::error, error_none);
     interrupt.write(false);
@@ -79,7 +84,30 @@ void gpu_cluster::refuse(register_error why) {
   control.set(reg::status, control[reg::status] | status_error);
 }
 
-void gpu_cluster::start() {
+void gpu_cluster::abandon_round() {
+  step_.cancel();
+  send_.cancel();
+  while (!queue_.empty()) queue_.pop();
+  repairs_queued_.fill(0);
+  sending_dropped_ = withheld_;
+  if ((control[reg::status] & status_busy) == 0) return;
+  chunks_ = next_chunk_ = next_offset_ = 0;
+  next_target_ = 0;
+  progress_.clear();
+}
+
+void gpu_cluster::set_power(bool on) {
+  if (on == powered_) return;
+  powered_ = on;
+  if (on) return;
+  abandon_round();
+  control.set(reg::status, status_idle);
+  interrupt.write(false);
+  enter(state::idle);
+}
+
+/// `computes`: false goes on with the update that is computed or being computed.
+void gpu_cluster::start(bool computes) {
   if ((control[reg::status] & status_busy) != 0) return refuse(error_busy);
   if (control[reg::chunk_bytes] == 0 || control[reg::update_bytes] == 0) return refuse(error_chunk);
   if ((control[reg::members] & site_bit(parameters_.id)) == 0) return refuse(error_members);
@@ -92,26 +120,48 @@ void gpu_cluster::start() {
       others() == 0 ? 0 : static_cast<std::uint32_t>((control[reg::update_bytes] + chunk_bytes - 1) / chunk_bytes);
   progress_.assign(chunks_, {});
   next_chunk_ = next_offset_ = chunks_received_ = 0;
+  next_target_ = 0;
+  repairs_ = 0;
   allowed_.fill(static_cast<std::uint32_t>(control[reg::credit_window]));
   waits_for_credit_ = false;
+  targets_.clear();
+  switch (role()) {
+    case collective::exchange:
+      if (control[reg::unicast] == 0) {
+        targets_.push_back(static_cast<std::uint16_t>(control[reg::group]));
+      } else {
+        for (site_set left = others(); left != 0; left &= left - 1) {
+          targets_.push_back(static_cast<std::uint16_t>(unicast_group + static_cast<unsigned>(__builtin_ctzll(left))));
+        }
+      }
+      break;
+    case collective::hub: break;
+    case collective::leaf:
+    case collective::ring: targets_.push_back(static_cast<std::uint16_t>(unicast_group + control[reg::peer])); break;
+    case collective::transit: targets_.push_back(static_cast<std::uint16_t>(unicast_group + parameters_.id)); break;
+  }
+  const picoseconds started = computes ? now() : round_.started;
   round_ = {};
-  round_.started = now();
+  round_.started = started;
   recount_credit();
   sent_probe_->set(0);
   received_probe_->set(0);
 
-  picoseconds compute = parameters_.compute_time;
-  if (parameters_.straggler_sigma > 0) {
-    // One generator a (site, round): a round's draw does not depend on what happened before it.
-    boost::random::mt19937_64 generator(parameters_.seed * 0x9e3779b97f4a7c15ULL +
-                                        (control[reg::round] << 8 | parameters_.id));
-    boost::random::lognormal_distribution<double> factor(0.0, parameters_.straggler_sigma);
-    compute = static_cast<picoseconds>(static_cast<double>(compute) * factor(generator));
+  if (computes) {
+    picoseconds compute = parameters_.compute_time;
+    if (parameters_.straggler_sigma > 0) {
+      // One generator a (site, round): a round's draw does not depend on what happened before it.
+      boost::random::mt19937_64 generator(parameters_.seed * 0x9e3779b97f4a7c15ULL +
+                                          (control[reg::round] << 8 | parameters_.id));
+      boost::random::lognormal_distribution<double> factor(0.0, parameters_.straggler_sigma);
+      compute = static_cast<picoseconds>(static_cast<double>(compute) * factor(generator));
+    }
+    computing_ += compute;
+    compute_ends_ = now() + compute + parameters_.reduce_time;
   }
-  computing_ += compute;
-  compute_ends_ = now() + compute + parameters_.reduce_time;
+  skip_chunks_of_others();
   enter(state::compute);
-  round_.released = release_of(0);
+  round_.released = std::max(now(), release_of(0));
   step_.notify(until(round_.released));
 }
 
@@ -137,8 +187,16 @@ void gpu_cluster::step() {
         step_.notify(as_time(parameters_.apply_time));
         return;
       }
-      enter(state::exchange);
       round_.released = now();
+      enter(next_chunk_ == chunks_ ? state::wait : state::exchange);
+      if (role() != collective::exchange) {
+        for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) pass_on_held(chunk);
+      }
+      if (next_chunk_ == chunks_) {  // nothing of its own to send
+        round_.sent = now();
+        check_finished();
+        return;
+      }
       chunk_departed_ = now() + control[reg::offset_ps];
       send_.notify(as_time(control[reg::offset_ps]));
       return;
@@ -152,10 +210,56 @@ void gpu_cluster::step() {
   }
 }
 
+/// In a ring only the chunks whose way begins here; a hub sends none of its own.
+bool gpu_cluster::own(std::uint32_t chunk) const {
+  if (role() == collective::hub) return false;
+  if (role() != collective::ring) return true;
+  const auto sites = static_cast<std::uint64_t>(__builtin_popcountll(control[reg::members]));
+  return (chunk % sites + 1) % sites == control[reg::ring_place];
+}
+
+void gpu_cluster::skip_chunks_of_others() {
+  while (next_chunk_ < chunks_ && !own(next_chunk_)) ++next_chunk_;
+}
+
+/// Bytes of what is left to send that one burst carries.
+std::uint32_t gpu_cluster::part_of(std::uint32_t left) const {
+  return parameters_.split_into_packets ? std::min(left, parameters_.format.payload_per_packet()) : left;
+}
+
+void gpu_cluster::queue(const parcel& next) {
+  queue_.push(next);
+  if (!withheld_) send_.notify(until(std::max(now(), line_ready_)));
+}
+
+void gpu_cluster::send_queued() {
+  parcel& front = queue_.front();
+  parcel next = front;
+  next.bytes = part_of(front.bytes);
+  front.offset += next.bytes;
+  front.bytes -= next.bytes;
+  if (front.bytes == 0) {
+    if (next.attempt != 0) --repairs_queued_[front.group - unicast_group];
+    queue_.pop();
+  }
+  sending_queued_ = true;
+  emit(next);
+}
+
 void gpu_cluster::send_next() {
-  if (next_chunk_ == chunks_ || withheld_) return;
-  const bool new_chunk = next_offset_ == 0;
-  picoseconds due = new_chunk && next_chunk_ > 0 ? chunk_departed_ + control[reg::pace_ps] : chunk_departed_;
+  if (withheld_) return;
+  if (!queue_.empty()) {
+    if (line_ready_ > now()) {
+      send_.notify(until(line_ready_));
+    } else {
+      send_queued();
+    }
+    return;
+  }
+  if (next_chunk_ == chunks_ || state_ != state::exchange) return;
+  const bool new_chunk = next_offset_ == 0 && next_target_ == 0;
+  picoseconds due =
+      new_chunk && control[reg::sent_chunks] != 0 ? chunk_departed_ + control[reg::pace_ps] : chunk_departed_;
   due = std::max({due, release_of(next_chunk_), line_ready_});
   if (due > now()) {
     send_.notify(until(due));
@@ -168,78 +272,161 @@ void gpu_cluster::send_next() {
   }
   if (new_chunk) chunk_departed_ = now();
   const std::uint32_t size = size_of(next_chunk_);
-  const std::uint32_t bytes =
-      parameters_.split_into_packets ? std::min(size - next_offset_, parameters_.format.payload_per_packet()) : size;
-  emit(next_chunk_, next_offset_, bytes);
+  parcel next;
+  next.chunk = next_chunk_;
+  next.group = targets_[next_target_];
+  next.contributors = site_bit(parameters_.id);
+  next.offset = next_offset_;
+  if (next_offset_ < size) {
+    next.bytes = part_of(size - next_offset_);
+  } else {  // parity packets lie behind the chunk's own, all full
+    const std::uint32_t each = parameters_.format.payload_per_packet();
+    const std::uint32_t begin = parameters_.format.packets(size) * each;
+    next.kind = burst_kind::parity;
+    next.offset = begin + (next_offset_ - size);
+    next.bytes = part_of(static_cast<std::uint32_t>(control[reg::parity_packets]) * each - (next_offset_ - size));
+  }
+  sending_queued_ = false;
+  emit(next);
 }
 
-void gpu_cluster::emit(std::uint32_t chunk, std::uint32_t offset, std::uint32_t bytes) {
+/// A slice of the own update, or of the sum so far that is passed on; null without real values.
+std::shared_ptr<const chunk_values> gpu_cluster::values_of(const parcel& next) {
+  if (values_.synthetic()) return nullptr;
+  const std::uint64_t first = next.chunk * control[reg::chunk_bytes];
+  const auto round = static_cast<std::uint32_t>(control[reg::round]);
+  if (next.kind == burst_kind::parity) {  // stands for the whole chunk
+    return std::make_shared<const chunk_values>(
+        values_.slice(round, parameters_.id, first / 4, size_of(next.chunk) / 4));
+  }
+  if (next.contributors == site_bit(parameters_.id)) {
+    return std::make_shared<const chunk_values>(
+        values_.slice(round, parameters_.id, (first + next.offset) / 4, next.bytes / 4));
+  }
+  const chunk_values& sum = progress_[next.chunk].sum;
+  return std::make_shared<const chunk_values>(sum.begin() + next.offset / 4,
+                                              sum.begin() + (next.offset + next.bytes) / 4);
+}
+
+void gpu_cluster::emit(const parcel& next) {
   burst_content content;
-  content.kind = burst_kind::data;
-  content.group = static_cast<std::uint16_t>(control[reg::group]);
+  content.kind = next.kind;
+  content.group = next.group;
   content.source = static_cast<std::uint16_t>(parameters_.id);
   content.round = static_cast<std::uint32_t>(control[reg::round]);
-  content.chunk = chunk;
-  content.offset_bytes = offset;
-  content.payload_bytes = bytes;
-  content.chunk_bytes = size_of(chunk);
+  content.epoch = static_cast<std::uint16_t>(control[reg::epoch]);
+  content.attempt = next.attempt;
+  content.chunk = next.chunk;
+  content.offset_bytes = next.offset;
+  content.payload_bytes = next.bytes;
+  content.chunk_bytes = size_of(next.chunk);
   content.send_start = round_.released;
-  content.contributors = site_bit(parameters_.id);
-  if (!values_.synthetic()) {
-    content.values = std::make_shared<const chunk_values>(
-        values_.slice(content.round, parameters_.id, (chunk * control[reg::chunk_bytes] + offset) / 4, bytes / 4));
-  }
+  content.contributors = next.contributors;
+  content.values = values_of(next);
   burst& outgoing = pool_.make(std::move(content), parameters_.format);
   outgoing.starts_at(now());
   outgoing.departed = now();
   // Any of the last chunks may end the round, so these tell where they have been.
-  if (chunk + 4 >= chunks_ && offset + bytes == size_of(chunk)) outgoing.story = std::make_unique<trail>();
+  if (next.chunk + 4 >= chunks_ && next.offset + next.bytes == size_of(next.chunk)) {
+    outgoing.story = std::make_unique<trail>();
+  }
   sc_core::sc_time after = sc_core::SC_ZERO_TIME;
   withheld_ = true;
   withheld_since_ = now();
+  sending_ = next;
   if (!out.begin(outgoing, after)) {
     request_probe_->set(1);
     return;
   }
   withheld_ = false;
   line_ready_ = now() + after.value();
-  after_send(bytes);
+  after_send(next);
 }
 
-tlm::tlm_sync_enum gpu_cluster::sent(unsigned /*port*/, burst& outgoing, tlm::tlm_phase& /*phase*/,
+tlm::tlm_sync_enum gpu_cluster::sent(unsigned /*port*/, burst& /*outgoing*/, tlm::tlm_phase& /*phase*/,
                                      sc_core::sc_time& t) {
   withheld_ = false;
   round_.send_blocked += now() - withheld_since_;
   request_probe_->set(0);
   line_ready_ = now() + t.value();
-  after_send(outgoing.content().payload_bytes);
+  if (std::exchange(sending_dropped_, false)) {
+    send_.notify(until(line_ready_));
+  } else {
+    after_send(sending_);
+  }
   return tlm::TLM_ACCEPTED;
 }
 
-void gpu_cluster::after_send(std::uint64_t bytes) {
-  round_.payload_bytes_sent += bytes;
-  next_offset_ += static_cast<std::uint32_t>(bytes);
-  if (next_offset_ >= size_of(next_chunk_)) {
-    next_offset_ = 0;
-    if (listener != nullptr) listener->departed(parameters_.id, next_chunk_, chunk_departed_, line_ready_);
-    ++next_chunk_;
-    control.add(reg::sent_chunks, 1);
-    sent_probe_->set(round_.payload_bytes_sent);
+void gpu_cluster::after_send(const parcel& sent_now) {
+  if (sent_now.attempt != 0) {
+    counters_.repair_packets += parameters_.format.packets(sent_now.bytes);
+    counters_.repair_payload_bytes += sent_now.bytes;
+  } else if (sent_now.kind != burst_kind::parity) {
+    round_.payload_bytes_sent += sent_now.bytes;
   }
-  if (next_chunk_ < chunks_) {
-    const picoseconds paced = next_offset_ == 0 ? chunk_departed_ + control[reg::pace_ps] : now();
+  if (!sending_queued_) after_own(sent_now);
+  if (!queue_.empty()) {
+    send_.notify(until(line_ready_));
+  } else if (state_ == state::exchange && next_chunk_ < chunks_) {
+    const bool new_chunk = next_offset_ == 0 && next_target_ == 0;
+    const picoseconds paced = new_chunk ? chunk_departed_ + control[reg::pace_ps] : now();
     send_.notify(until(std::max({paced, line_ready_, release_of(next_chunk_)})));
-    return;
   }
+  check_finished();
+}
+
+void gpu_cluster::after_own(const parcel& sent_now) {
+  if (++next_target_ < targets_.size()) return;
+  next_target_ = 0;
+  const std::uint32_t size = size_of(next_chunk_);
+  const std::uint32_t end =
+      size + static_cast<std::uint32_t>(control[reg::parity_packets]) * parameters_.format.payload_per_packet();
+  next_offset_ += sent_now.bytes;
+  if (next_offset_ < end) return;
+  next_offset_ = 0;
+  if (listener != nullptr) listener->departed(parameters_.id, next_chunk_, chunk_departed_, line_ready_);
+  ++next_chunk_;
+  skip_chunks_of_others();
+  control.add(reg::sent_chunks, 1);
+  sent_probe_->set(round_.payload_bytes_sent);
+  if (next_chunk_ < chunks_) return;
   round_.sent = now();
   enter(state::wait);
-  check_finished();
+}
+
+/// A receiver misses something: what of it has been sent goes to it alone.
+void gpu_cluster::take_nack(const burst_content& content) {
+  if (content.round != control[reg::round] || content.epoch != control[reg::epoch] ||
+      (others() & site_bit(content.source)) == 0) {
+    ++counters_.stale_bursts;
+    return;
+  }
+  ++counters_.nacks_received;
+  std::uint32_t& waiting = repairs_queued_[content.source];
+  parcel next;
+  next.group = static_cast<std::uint16_t>(unicast_group + content.source);
+  next.contributors = site_bit(parameters_.id);
+  const auto repair = [&](std::uint32_t chunk, std::uint32_t offset, std::uint32_t bytes) {
+    next.attempt = ++repairs_ == 0 ? ++repairs_ : repairs_;
+    next.chunk = chunk;
+    next.offset = offset;
+    next.bytes = bytes;
+    ++waiting;
+    queue(next);
+  };
+  if (content.missing != nullptr) {
+    if (content.chunk >= next_chunk_) return;  // still to come
+    for (const byte_range& range : *content.missing) repair(content.chunk, range.offset, range.bytes);
+    return;
+  }
+  if (waiting != 0) return;  // it is being served
+  for (std::uint32_t chunk = content.chunk; chunk < next_chunk_; ++chunk) repair(chunk, 0, size_of(chunk));
 }
 
 tlm::tlm_sync_enum gpu_cluster::receive(unsigned /*port*/, burst& incoming, tlm::tlm_phase& phase,
                                         sc_core::sc_time& t) {
-  consumer_free_ = std::max(consumer_free_, incoming.head) +
-                   transfer_time(incoming.content().payload_bytes, parameters_.consume_rate);
+  consumer_free_ =
+      std::max(consumer_free_, incoming.head) + transfer_time(incoming.payload_bytes(), parameters_.consume_rate);
   consuming_.push(std::max(incoming.tail, consumer_free_), &incoming);
   phase = tlm::END_REQ;
   t = until(std::max(consumer_free_, incoming.head));
@@ -249,7 +436,7 @@ tlm::tlm_sync_enum gpu_cluster::receive(unsigned /*port*/, burst& incoming, tlm:
 void gpu_cluster::consume_due() {
   burst* arrived = nullptr;
   while (consuming_.pop_due(arrived)) {
-    consume(*arrived);
+    if (powered_) consume(*arrived);
     pool_.release(*arrived);
     check_finished();
   }
@@ -258,22 +445,108 @@ void gpu_cluster::consume_due() {
 void gpu_cluster::consume(burst& arrived) {
   const burst_content& content = arrived.content();
   if (content.kind == burst_kind::credit) return take_credit(content);
-  round_.payload_bytes_received += content.payload_bytes;
+  if (content.kind == burst_kind::nack) return take_nack(content);
+  if (content.kind == burst_kind::parity) return;
+  if (content.epoch != control[reg::epoch] || content.round < control[reg::round] ||
+      (control[reg::status] & (status_busy | status_done)) == 0) {
+    ++counters_.stale_bursts;
+    return;
+  }
+  const std::uint32_t bytes = arrived.payload_bytes();
+  round_.payload_bytes_received += bytes;
   received_probe_->set(round_.payload_bytes_received);
-  if (content.round != control[reg::round] || content.chunk >= chunks_ || (content.contributors & ~others()) != 0) {
+  if (content.round != control[reg::round] || content.chunk >= chunks_ ||
+      (content.contributors & ~control[reg::members]) != 0) {
     ++coverage_errors_;
     return;
   }
-  if (!values_.synthetic()) verify(content);
+  if (!values_.synthetic()) verify(arrived);
+  const bool partial = role() == collective::hub || (role() == collective::ring && content.kind == burst_kind::data);
   chunk_progress& chunk = progress_[content.chunk];
-  chunk.contributed_bytes +=
-      std::uint64_t{content.payload_bytes} * static_cast<unsigned>(__builtin_popcountll(content.contributors));
+  if (!values_.synthetic() && (partial || role() == collective::ring)) {
+    // A sum that came around is kept to be passed on; a partial one is added to what is here.
+    chunk.sum.resize(size_of(content.chunk) / 4, 0);
+    chunk_values part(chunk.sum.begin() + content.offset_bytes / 4,
+                      chunk.sum.begin() + (content.offset_bytes + content.payload_bytes) / 4);
+    if (!partial) std::fill(part.begin(), part.end(), 0);
+    (void)add_values(values_.format(), part, content.values->data(), content.values->size());
+    std::copy(part.begin(), part.end(), chunk.sum.begin() + content.offset_bytes / 4);
+  }
+  chunk.contributed_bytes += std::uint64_t{bytes} * static_cast<unsigned>(__builtin_popcountll(content.contributors));
   chunk.contributors |= content.contributors;
-  const std::uint64_t expected =
-      std::uint64_t{size_of(content.chunk)} * static_cast<unsigned>(__builtin_popcountll(others()));
-  if (chunk.contributed_bytes > expected) ++coverage_errors_;
-  if (chunk.contributed_bytes != expected) return;
-  if (chunk.contributors != others()) ++coverage_errors_;
+  const site_set wanted = partial && role() == collective::ring ? content.contributors : expected();
+  const std::uint64_t enough =
+      std::uint64_t{size_of(content.chunk)} * static_cast<unsigned>(__builtin_popcountll(wanted));
+  if (chunk.contributed_bytes > enough) ++coverage_errors_;
+  if (chunk.contributed_bytes != enough) return;
+  if (chunk.contributors != wanted) ++coverage_errors_;
+  if (partial) {
+    if (state_ != state::compute) pass_on_held(content.chunk);
+    if (role() == collective::hub || own_sum(content.chunk)) count_received(arrived);
+    return;
+  }
+  if (role() == collective::ring) pass_on_held(content.chunk);
+  count_received(arrived);
+}
+
+/// The place in the ring where the chunk's sum becomes complete.
+bool gpu_cluster::own_sum(std::uint32_t chunk) const {
+  const auto sites = static_cast<std::uint64_t>(__builtin_popcountll(control[reg::members]));
+  return role() == collective::ring && chunk % sites == control[reg::ring_place];
+}
+
+/// Hub and ring: sends on a chunk that is complete here, with the own values in it. While the own update is being
+/// computed it waits.
+void gpu_cluster::pass_on_held(std::uint32_t chunk) {
+  if (role() != collective::hub && role() != collective::ring) return;
+  chunk_progress& held = progress_[chunk];
+  const site_set self = site_bit(parameters_.id);
+  const site_set members = control[reg::members];
+  const std::uint32_t size = size_of(chunk);
+  const auto count = [size](site_set of) {
+    return std::uint64_t{size} * static_cast<unsigned>(__builtin_popcountll(of));
+  };
+  if (held.contributors == 0 || held.contributed_bytes != count(held.contributors)) return;
+  const bool hub = role() == collective::hub;
+  if (hub && held.contributors != others()) return;
+  const bool finished = (held.contributors & self) != 0;  // the sum came around, or was passed on before
+  if (!finished && !values_.synthetic()) {
+    const chunk_values words = values_.slice(static_cast<std::uint32_t>(control[reg::round]), parameters_.id,
+                                             chunk * control[reg::chunk_bytes] / 4, size / 4);
+    (void)add_values(values_.format(), held.sum, words.data(), words.size());
+  }
+  parcel next;
+  next.chunk = chunk;
+  next.bytes = size;
+  next.contributors = held.contributors | self;
+  next.kind = next.contributors == members ? burst_kind::aggregate : burst_kind::data;
+  if (hub) {
+    held.contributors = next.contributors;  // once only
+    held.contributed_bytes = count(members);
+    if (control[reg::unicast] == 0) {
+      next.group = static_cast<std::uint16_t>(control[reg::group]);
+      queue(next);
+      return;
+    }
+    for (site_set left = others(); left != 0; left &= left - 1) {
+      next.group = static_cast<std::uint16_t>(unicast_group + static_cast<unsigned>(__builtin_ctzll(left)));
+      queue(next);
+    }
+    return;
+  }
+  const auto sites = static_cast<std::uint64_t>(__builtin_popcountll(members));
+  next.group = static_cast<std::uint16_t>(unicast_group + control[reg::peer]);
+  if (finished && (control[reg::ring_place] + 1) % sites == chunk % sites) return;  // all around
+  if (!finished && next.kind == burst_kind::data) {
+    // The finished sum will come through here once more.
+    held.contributors = 0;
+    held.contributed_bytes = 0;
+  }
+  queue(next);
+}
+
+void gpu_cluster::count_received(burst& arrived) {
+  const burst_content& content = arrived.content();
   ++chunks_received_;
   control.set(reg::received_chunks, chunks_received_);
   round_.received = now();
@@ -287,8 +560,10 @@ void gpu_cluster::consume(burst& arrived) {
 }
 
 void gpu_cluster::take_credit(const burst_content& content) {
-  if (content.round != control[reg::round] || (others() & site_bit(content.source)) == 0)
+  if (content.round != control[reg::round] || content.epoch != control[reg::epoch] ||
+      (others() & site_bit(content.source)) == 0) {
     return;  // of an earlier round
+  }
   std::uint32_t& allowed = allowed_[content.source];
   allowed = std::max(allowed, content.chunk);
   recount_credit();
@@ -307,7 +582,9 @@ void gpu_cluster::recount_credit() {
   credit_probe_->set(allowed_by_all_ > next_chunk_ ? allowed_by_all_ - next_chunk_ : 0);
 }
 
-void gpu_cluster::verify(const burst_content& content) {
+/// Compares the packets that are there with a direct reduction.
+void gpu_cluster::verify(const burst& arrived) {
+  const burst_content& content = arrived.content();
   const std::size_t count = content.payload_bytes / 4;
   if (content.values == nullptr || content.values->size() != count) {
     control.add(reg::mismatches, count);
@@ -324,8 +601,9 @@ void gpu_cluster::verify(const burst_content& content) {
     for (std::size_t i = 0; i < exact.size(); ++i) exact[i] += static_cast<std::int32_t>(words[i]);
   }
   const chunk_values direct = narrowed(format, sum);
-  elements_compared_ += count;
+  elements_compared_ += arrived.payload_bytes() / 4;
   for (std::size_t i = 0; i < count; ++i) {
+    if (arrived.has_lost(static_cast<std::uint32_t>(i * 4 / content.packet_payload))) continue;
     // A sum outside the range was held somewhere on its way, which depends on the order: counted, not compared.
     if (!exact.empty() &&
         (exact[i] > std::numeric_limits<std::int32_t>::max() || exact[i] < std::numeric_limits<std::int32_t>::min())) {
@@ -342,6 +620,8 @@ void gpu_cluster::verify(const burst_content& content) {
 
 void gpu_cluster::check_finished() {
   if (state_ != state::wait || chunks_received_ < chunks_) return;
+  const bool passes_on = role() == collective::hub || role() == collective::ring;
+  if (passes_on && (!queue_.empty() || withheld_)) return;
   enter(state::apply);
   step_.notify(as_time(parameters_.apply_time));
 }
@@ -359,7 +639,7 @@ std::string gpu_cluster::waits_for() const {
   if (withheld_) text += "; the access link does not take the next chunk";
   if (chunks_received_ < chunks_) {
     for (std::uint32_t c = 0; c < chunks_; ++c) {
-      const site_set missing = others() & ~progress_[c].contributors;
+      const site_set missing = expected() & ~progress_[c].contributors;
       if (missing == 0) continue;
       text += "; chunk " + std::to_string(c) + " lacks sites";
       for (site_set left = missing; left != 0; left &= left - 1) text += " " + std::to_string(__builtin_ctzll(left));

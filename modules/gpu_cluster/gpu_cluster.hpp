@@ -3,6 +3,10 @@
 // A round, started through the register block: compute -> exchange (send and receive) -> wait (all sent, receiving) ->
 // apply -> done. Chunks leave at the programmed pace, never before the backward pass has released them. Received
 // bytes are consumed at a finite rate. With real values every element is compared with a direct reduction.
+//
+// What receivers ask for again (nacks) goes to them alone, before new chunks. COLLECTIVE chooses what else it does: as
+// a hub it adds the others' updates and returns the sum; in a ring it adds its own part to what comes from the place
+// before it and hands it on (chunk c is summed up at place c mod n, which then sends the sum around).
 #pragma once
 
 #include <array>
@@ -15,6 +19,7 @@
 #include "tlm/model.hpp"
 #include "tlm/network.hpp"
 #include "tlm/register_maps.hpp"
+#include "tlm/ring.hpp"
 #include "tlm/timed_queue.hpp"
 
 namespace tributary {
@@ -55,6 +60,14 @@ struct cluster_round {
   std::uint64_t payload_bytes_received = 0;
 };
 
+/// Over all rounds.
+struct cluster_counters {
+  std::uint64_t nacks_received = 0;
+  std::uint64_t repair_packets = 0;
+  std::uint64_t repair_payload_bytes = 0;
+  std::uint64_t stale_bursts = 0;  ///< of a round, or a try of it, that was given up
+};
+
 class gpu_cluster : public model, private network_receiver, private network_sender {
  public:
   network_target_socket in;
@@ -66,6 +79,10 @@ class gpu_cluster : public model, private network_receiver, private network_send
 
   [[nodiscard]] const cluster_round& last_round() const { return round_; }
   chunk_listener* listener = nullptr;  ///< hears of departures
+  [[nodiscard]] const cluster_counters& counters() const { return counters_; }
+
+  /// The site loses power, or has it again. While it is down what arrives is lost; a round in progress is dropped.
+  void set_power(bool on);
 
   /// Merged chunks, over all rounds, that did not hold each other member exactly once.
   [[nodiscard]] std::uint64_t coverage_errors() const { return coverage_errors_; }
@@ -81,15 +98,38 @@ class gpu_cluster : public model, private network_receiver, private network_send
   tlm::tlm_sync_enum receive(unsigned port, burst& incoming, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
   tlm::tlm_sync_enum sent(unsigned port, burst& outgoing, tlm::tlm_phase& phase, sc_core::sc_time& t) override;
   void registers_written(unsigned index, std::uint64_t value);
-  void start();
+  /// Something to send: part of a chunk to one group or site.
+  struct parcel {
+    burst_kind kind = burst_kind::data;
+    std::uint32_t chunk = 0;
+    std::uint32_t offset = 0;
+    std::uint32_t bytes = 0;
+    std::uint16_t group = 0;
+    std::uint16_t attempt = 0;  ///< 0: no repair
+    site_set contributors = 0;
+  };
+
+  void start(bool computes);
+  void abandon_round();
   void refuse(register_error why);
   void step();
   void send_next();
-  void emit(std::uint32_t chunk, std::uint32_t offset, std::uint32_t bytes);
-  void after_send(std::uint64_t bytes);
+  void send_queued();
+  void emit(const parcel& next);
+  void after_send(const parcel& sent_now);
+  void after_own(const parcel& sent_now);
+  void skip_chunks_of_others();
+  [[nodiscard]] bool own(std::uint32_t chunk) const;
+  void queue(const parcel& next);
+  void take_nack(const burst_content& content);
+  void pass_on_held(std::uint32_t chunk);
+  [[nodiscard]] bool own_sum(std::uint32_t chunk) const;
+  void count_received(burst& arrived);
+  [[nodiscard]] std::uint32_t part_of(std::uint32_t left) const;
+  [[nodiscard]] std::shared_ptr<const chunk_values> values_of(const parcel& next);
   void consume_due();
   void consume(burst& arrived);
-  void verify(const burst_content& content);
+  void verify(const burst& arrived);
   void take_credit(const burst_content& content);
   void recount_credit();
   void check_finished();
@@ -97,6 +137,9 @@ class gpu_cluster : public model, private network_receiver, private network_send
   [[nodiscard]] picoseconds release_of(std::uint32_t chunk) const;
   [[nodiscard]] std::uint32_t size_of(std::uint32_t chunk) const;
   [[nodiscard]] site_set others() const;
+  /// Sites whose values a received chunk holds when it is complete.
+  [[nodiscard]] site_set expected() const;
+  [[nodiscard]] collective role() const { return static_cast<collective>(control[cluster_register::collective]); }
 
   cluster_parameters parameters_;
   burst_pool& pool_;
@@ -106,8 +149,17 @@ class gpu_cluster : public model, private network_receiver, private network_send
   std::uint32_t chunks_ = 0;
 
   // sending
+  std::vector<std::uint16_t> targets_;  ///< groups each own chunk goes to
   std::uint32_t next_chunk_ = 0;
-  std::uint32_t next_offset_ = 0;
+  std::uint32_t next_offset_ = 0;  ///< past the chunk's end: parity
+  std::size_t next_target_ = 0;
+  parcel sending_;                ///< withheld by the access link
+  bool sending_queued_ = false;   ///< it came from the queue
+  bool sending_dropped_ = false;  ///< its round was given up
+  ring<parcel> queue_;            ///< repairs and what is passed on: before own chunks
+  std::array<std::uint32_t, max_sites> repairs_queued_{};
+  std::uint16_t repairs_ = 0;  ///< in this round: tells repairs apart
+  bool powered_ = true;
   picoseconds chunk_departed_ = 0;
   picoseconds line_ready_ = 0;
   picoseconds withheld_since_ = 0;
@@ -124,8 +176,10 @@ class gpu_cluster : public model, private network_receiver, private network_send
   struct chunk_progress {
     std::uint64_t contributed_bytes = 0;  ///< payload bytes times contributors
     site_set contributors = 0;
+    chunk_values sum;  ///< hub and ring, real values only
   };
   std::vector<chunk_progress> progress_;
+  cluster_counters counters_;
   std::uint32_t chunks_received_ = 0;
   picoseconds consumer_free_ = 0;
   timed_queue<burst*> consuming_;

@@ -69,105 +69,202 @@ std::uint64_t schedule_executor::read(control_socket& socket, unsigned index, sc
   return value;
 }
 
-bool schedule_executor::program(const round_program& round, unsigned index) {
-  sc_core::sc_time t = sc_core::SC_ZERO_TIME;
+/// Makes the routers' tables hold `routes`, and nothing else unless `keep_others`; writes what differs only.
+bool schedule_executor::program_routes(const std::vector<route_program>& routes, bool keep_others, sc_core::sc_time& t,
+                                       bool& changed) {
+  std::map<route_key, std::uint64_t> wanted;
+  for (const route_program& route : routes) {
+    wanted[{route.router, route.group, route.source}] |= route.ports;
+  }
+  std::map<route_key, std::uint64_t> writes;
+  for (const auto& [key, ports] : wanted) {
+    const auto found = installed_.find(key);
+    if (found == installed_.end() || found->second != ports) writes[key] = ports;
+  }
+  if (!keep_others) {
+    for (const auto& [key, ports] : installed_) {
+      if (wanted.count(key) == 0) writes[key] = 0;
+    }
+  }
   bool ok = true;
-  const auto set = [&](control_socket& socket, const char* what, unsigned reg, std::uint64_t value) {
-    ok = ok && write(socket, reg, value, t, what);
-  };
-  for (auto& router : routers) set(*router, "a router", router_register::control, command_clear);
-  for (const route_program& route : round.routes) {
-    control_socket& router = *routers[route.router];
-    set(router, "a router", router_register::group, route.group);
-    set(router, "a router", router_register::source, route.source);
-    set(router, "a router", router_register::ports, route.ports);
-    set(router, "a router", router_register::control, command_start);
+  for (const auto& [key, ports] : writes) {
+    const auto& [number, group, source] = key;
+    control_socket& router = *routers[number];
+    const auto set = [&](unsigned reg, std::uint64_t value) { ok = ok && write(router, reg, value, t, "a router"); };
+    set(router_register::group, group);
+    set(router_register::source, source);
+    set(router_register::ports, ports);
+    set(router_register::control, command_start);
+    if (ports == 0) {
+      installed_.erase(key);
+    } else {
+      installed_[key] = ports;
+    }
   }
-  for (unsigned s = 0; s < parameters_.sites; ++s) {
-    const site_program& site = round.sites[s];
-    control_socket& aggregator = *aggregators[s];
-    const auto tell_aggregator = [&](unsigned reg, std::uint64_t value) {
-      set(aggregator, "an aggregator", reg, value);
-    };
-    namespace ar = aggregator_register;
-    tell_aggregator(ar::control, command_clear);
-    tell_aggregator(ar::round, index);
-    tell_aggregator(ar::group, site.group);
-    tell_aggregator(ar::members, site.members);
-    tell_aggregator(ar::update_bytes, parameters_.update_bytes);
-    tell_aggregator(ar::chunk_bytes, parameters_.chunk_bytes);
-    tell_aggregator(ar::slot_base, site.slot_base);
-    tell_aggregator(ar::slot_count, site.slot_count);
-    tell_aggregator(ar::on_chip_slots, site.on_chip_slots);
-    tell_aggregator(ar::policy, static_cast<std::uint64_t>(parameters_.policy));
-    tell_aggregator(ar::credit_window, site.receiver_window);
-    tell_aggregator(ar::credit_initial, site.sender_window);
-    tell_aggregator(ar::credit_batch, std::max<std::uint64_t>(1, site.receiver_window / 128));
-    control_socket& cluster = *clusters[s];
-    const auto tell_cluster = [&](unsigned reg, std::uint64_t value) { set(cluster, "a cluster", reg, value); };
-    namespace cr = cluster_register;
-    tell_cluster(cr::control, command_clear);
-    tell_cluster(cr::round, index);
-    tell_cluster(cr::group, site.group);
-    tell_cluster(cr::members, site.members);
-    tell_cluster(cr::update_bytes, parameters_.update_bytes);
-    tell_cluster(cr::chunk_bytes, parameters_.chunk_bytes);
-    tell_cluster(cr::pace_ps, site.pace);
-    tell_cluster(cr::offset_ps, site.send_offset);
-    tell_cluster(cr::credit_window, site.sender_window);
-  }
-  if (ok) wait(t);
+  changed = !writes.empty();
   return ok;
 }
 
-bool schedule_executor::all_done() const {
+bool schedule_executor::program_site(unsigned s, const site_program& site, unsigned index, unsigned epoch,
+                                     sc_core::sc_time& t) {
+  bool ok = true;
+  const auto tell_aggregator = [&](unsigned reg, std::uint64_t value) {
+    ok = ok && write(*aggregators[s], reg, value, t, "an aggregator");
+  };
+  namespace ar = aggregator_register;
+  tell_aggregator(ar::control, command_clear);
+  tell_aggregator(ar::round, index);
+  tell_aggregator(ar::epoch, epoch);
+  tell_aggregator(ar::group, site.group);
+  tell_aggregator(ar::members, site.pass_through ? site_bit(s) : site.members);
+  tell_aggregator(ar::sources, site.sources);
+  tell_aggregator(ar::covers, site.covers);
+  tell_aggregator(ar::output, static_cast<std::uint64_t>(site.output));
+  tell_aggregator(ar::parent, site.parent);
+  tell_aggregator(ar::pass_through, site.pass_through ? 1 : 0);
+  tell_aggregator(ar::update_bytes, parameters_.update_bytes);
+  tell_aggregator(ar::chunk_bytes, parameters_.chunk_bytes);
+  tell_aggregator(ar::slot_base, site.slot_base);
+  tell_aggregator(ar::slot_count, site.slot_count);
+  tell_aggregator(ar::on_chip_slots, site.on_chip_slots);
+  tell_aggregator(ar::policy, static_cast<std::uint64_t>(parameters_.policy));
+  tell_aggregator(ar::credit_window, site.receiver_window);
+  tell_aggregator(ar::credit_initial, site.sender_window);
+  tell_aggregator(ar::credit_batch, std::max<std::uint64_t>(1, site.receiver_window / 128));
+  tell_aggregator(ar::timeout_ps, site.timeout);
+  tell_aggregator(ar::timeout_max_ps, site.timeout_max);
+  tell_aggregator(ar::nack_delay_ps, site.nack_delay);
+  tell_aggregator(ar::parity_packets, site.parity_packets);
+  const auto tell_cluster = [&](unsigned reg, std::uint64_t value) {
+    ok = ok && write(*clusters[s], reg, value, t, "a cluster");
+  };
+  namespace cr = cluster_register;
+  tell_cluster(cr::control, command_clear);
+  tell_cluster(cr::round, index);
+  tell_cluster(cr::epoch, epoch);
+  tell_cluster(cr::group, site.group);
+  tell_cluster(cr::members, site.members);
+  tell_cluster(cr::update_bytes, parameters_.update_bytes);
+  tell_cluster(cr::chunk_bytes, parameters_.chunk_bytes);
+  tell_cluster(cr::pace_ps, site.pace);
+  tell_cluster(cr::offset_ps, site.send_offset);
+  tell_cluster(cr::credit_window, site.sender_window);
+  tell_cluster(cr::unicast, site.unicast ? 1 : 0);
+  tell_cluster(cr::collective, static_cast<std::uint64_t>(site.role));
+  tell_cluster(cr::peer, site.peer);
+  tell_cluster(cr::ring_place, site.ring_place);
+  tell_cluster(cr::parity_packets, site.parity_packets);
+  return ok;
+}
+
+/// Aggregators first, so that they are armed before any cluster can send; the starts themselves are broadcast.
+bool schedule_executor::start_sites(const round_program& round, const std::vector<bool>& which, unsigned command) {
+  const auto start = [&](control_socket& socket, unsigned how, unsigned s, const char* what, unsigned control,
+                         unsigned status, unsigned error) {
+    sc_core::sc_time broadcast = sc_core::SC_ZERO_TIME;
+    if (!write(socket, control, how, broadcast, what)) return false;
+    sc_core::sc_time t = sc_core::SC_ZERO_TIME;
+    if ((read(socket, status, t) & status_error) == 0) return true;
+    return refused(std::string(what) + " (site " + std::to_string(s) + ") refused to start: error " +
+                   std::to_string(read(socket, error, t)));
+  };
+  namespace ar = aggregator_register;
+  namespace cr = cluster_register;
   for (unsigned s = 0; s < parameters_.sites; ++s) {
+    if (!which[s] || !round.sites[s].alive) continue;
+    if (!start(*aggregators[s], command_start, s, "an aggregator", ar::control, ar::status, ar::error)) return false;
+  }
+  for (unsigned s = 0; s < parameters_.sites; ++s) {
+    if (!which[s] || !round.sites[s].alive) continue;
+    if (!start(*clusters[s], command, s, "a cluster", cr::control, cr::status, cr::error)) return false;
+  }
+  return true;
+}
+
+bool schedule_executor::all_done(const round_program& round) const {
+  for (unsigned s = 0; s < parameters_.sites; ++s) {
+    if (!round.sites[s].alive) continue;
     if (!cluster_interrupts[s].read() || !aggregator_interrupts[s].read()) return false;
   }
   return true;
 }
 
+/// Something about the network is known now: writes what differs, starts groups that lost members again.
+bool schedule_executor::adapt(round_program& round, round_times& times) {
+  round_program next = parameters_.program(times.index);
+  sc_core::sc_time t = sc_core::SC_ZERO_TIME;
+  bool changed = false;
+  if (!program_routes(next.routes, !parameters_.joined_before.empty(), t, changed)) return false;
+  std::vector<bool> restart(parameters_.sites, false);
+  bool any = false;
+  for (unsigned s = 0; s < parameters_.sites; ++s) {
+    if (!next.sites[s].alive) continue;
+    if (next.sites[s].members != round.sites[s].members) {
+      restart[s] = any = true;
+    } else if (next.sites[s].pace != round.sites[s].pace &&
+               !write(*clusters[s], cluster_register::pace_ps, next.sites[s].pace, t, "a cluster")) {
+      return false;
+    }
+  }
+  if (any) {
+    ++times.restarts;
+    for (unsigned s = 0; s < parameters_.sites; ++s) {
+      if (restart[s] && !program_site(s, next.sites[s], times.index, times.restarts, t)) return false;
+    }
+  }
+  wait(t);
+  if (any) {
+    wait(sc_core::SC_ZERO_TIME);
+    if (!start_sites(next, restart, command_resume)) return false;
+  }
+  round = std::move(next);
+  return true;
+}
+
 bool schedule_executor::run_round(unsigned index) {
-  const round_program& round = parameters_.schedule[index % parameters_.schedule.size()];
   round_times times;
   times.index = index;
   times.opened = now();
   round_probe_->set(index);
   if (on_open) on_open(times);
   enter(state::program);
-  if (!program(round, index)) return false;
+  while (next_change_ < parameters_.changes.size() && parameters_.changes[next_change_] <= now()) ++next_change_;
+  round_program round = parameters_.program(index);
+  const bool joined_before = !parameters_.joined_before.empty();
+  sc_core::sc_time t = sc_core::SC_ZERO_TIME;
+  bool joins = false;
+  if (!program_routes(round.routes, joined_before, t, joins)) return false;
+  for (unsigned s = 0; s < parameters_.sites; ++s) {
+    if (round.sites[s].alive && !program_site(s, round.sites[s], index, 0, t)) return false;
+  }
+  if (joins) t += as_time(parameters_.join_latency);
+  wait(t);
   wait(sc_core::SC_ZERO_TIME);  // interrupts lowered by the clear commands settle
 
-  // Aggregators first, so that they are armed before any cluster can send; the starts themselves are broadcast.
   enter(state::run);
   times.started = now();
-  sc_core::sc_time broadcast = sc_core::SC_ZERO_TIME;
-  for (unsigned s = 0; s < parameters_.sites; ++s) {
-    if (!write(*aggregators[s], aggregator_register::control, command_start, broadcast, "an aggregator")) return false;
-    sc_core::sc_time t = sc_core::SC_ZERO_TIME;
-    if ((read(*aggregators[s], aggregator_register::status, t) & status_error) != 0) {
-      return refused("the aggregator of site " + std::to_string(s) + " refused to start: error " +
-                     std::to_string(read(*aggregators[s], aggregator_register::error, t)));
-    }
-  }
-  for (unsigned s = 0; s < parameters_.sites; ++s) {
-    if (!write(*clusters[s], cluster_register::control, command_start, broadcast, "a cluster")) return false;
-    sc_core::sc_time t = sc_core::SC_ZERO_TIME;
-    if ((read(*clusters[s], cluster_register::status, t) & status_error) != 0) {
-      return refused("the cluster of site " + std::to_string(s) + " refused to start: error " +
-                     std::to_string(read(*clusters[s], cluster_register::error, t)));
-    }
-  }
+  if (!start_sites(round, std::vector<bool>(parameters_.sites, true), command_start)) return false;
 
-  const picoseconds deadline = times.started + round.timeout;
-  while (!all_done()) {
+  picoseconds deadline = times.started + round.timeout;
+  while (!all_done(round)) {
+    const bool change = next_change_ < parameters_.changes.size();
+    if (change && parameters_.changes[next_change_] <= now()) {
+      ++next_change_;
+      const unsigned restarts = times.restarts;
+      if (!adapt(round, times)) return false;
+      if (times.restarts != restarts) deadline = now() + round.timeout;
+      continue;
+    }
     if (now() >= deadline) {
       result_ = outcome::timed_out;
-      complaint_ = "round " + std::to_string(index) + " was not over after " + as_time(round.timeout).to_string() +
-                   " of simulated time";
+      complaint_ = "round " + std::to_string(index) + " was not over after " +
+                   as_time(now() - times.started).to_string() + " of simulated time";
+      if (!round.trouble.empty()) complaint_ += "; " + round.trouble;
       return false;
     }
-    wait(until(deadline), interrupts_);
+    expected_ = 0;
+    for (unsigned s = 0; s < parameters_.sites; ++s) expected_ |= round.sites[s].alive ? site_bit(s) : 0;
+    wait(until(change ? std::min(deadline, parameters_.changes[next_change_]) : deadline), interrupts_);
   }
   times.closed = now();
   enter(state::collect);
@@ -182,6 +279,12 @@ void schedule_executor::execute() {
     interrupts_ |= aggregator_interrupts[s].posedge_event();
   }
   bool ok = true;
+  if (!parameters_.joined_before.empty()) {
+    sc_core::sc_time t = as_time(parameters_.join_latency);
+    bool changed = false;
+    ok = program_routes(parameters_.joined_before, true, t, changed);
+    wait(t);
+  }
   for (unsigned index = 0; ok && index < parameters_.rounds; ++index) ok = run_round(index);
   if (ok) result_ = outcome::finished;
   enter(state::idle);
@@ -192,7 +295,7 @@ std::string schedule_executor::waits_for() const {
   if (result_ == outcome::finished) return {};
   std::string sites;
   for (unsigned s = 0; s < parameters_.sites; ++s) {
-    if (!cluster_interrupts[s].read()) sites += " " + std::to_string(s);
+    if ((expected_ & site_bit(s)) != 0 && !cluster_interrupts[s].read()) sites += " " + std::to_string(s);
   }
   return sites.empty() ? std::string() : "waits for the clusters of sites" + sites;
 }
