@@ -30,6 +30,10 @@ std::string outcome_of(const platform_spec& spec) {
     }
     answer["slowest_round_s"] = slowest;
     answer["high_water"] = high_water;
+    answer["links"] = nlohmann::json::array();
+    for (const link_result& link : result.links) {
+      answer["links"].push_back({link.name, link.payload_bytes, link.utilization, link.backbone});
+    }
   } catch (const std::exception& error) {
     answer = {{"finished", false}, {"passed", false}, {"complaint", error.what()}};
   }
@@ -76,6 +80,10 @@ child_outcome simulate_in_child(const platform_spec& spec) {
   outcome.simulated_s = parsed.value("simulated_s", 0.0);
   outcome.slowest_round_s = parsed.value("slowest_round_s", 0.0);
   outcome.memory_high_water_bytes = parsed.value("high_water", std::uint64_t{0});
+  for (const nlohmann::json& link : parsed.value("links", nlohmann::json::array())) {
+    outcome.links.push_back(
+        {link[0].get<std::string>(), link[1].get<std::uint64_t>(), link[2].get<double>(), link[3].get<bool>()});
+  }
   outcome.complaint = parsed.value("complaint", std::string());
   return outcome;
 }

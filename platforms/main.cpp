@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <iostream>
 
 #include "platforms/child.hpp"
+#include "platforms/compare.hpp"
 #include "platforms/map_report.hpp"
 #include "platforms/planning.hpp"
 #include "platforms/report.hpp"
@@ -361,6 +363,23 @@ int map_command(const common_arguments& common, const map_arguments& map) {
   return done;
 }
 
+/// Exit code 1 when a strategy that can run did not end well.
+int compare_command(const common_arguments& common, const std::string& json) {
+  const platform_spec spec = load_platform(common.config, common.load);
+  const std::vector<compared_strategy> all = compare_strategies(spec);
+  const std::string text = comparison_json(all).dump(2) + "\n";
+  if (json == "-") {
+    std::cout << text;
+  } else {
+    if (!json.empty()) write_whole_file(json, text);
+    if (!common.quiet) std::cout << describe_comparison(spec, all);
+  }
+  const bool failed = std::any_of(all.begin(), all.end(), [](const compared_strategy& each) {
+    return each.outcome.finished && !each.outcome.passed;
+  });
+  return failed ? check_failed : done;
+}
+
 int presets_command(bool registers) {
   if (registers) {
     std::cout << "# Registers\n\nMade by `tributary presets --registers` from tlm/registers.yaml. Every register is "
@@ -532,6 +551,14 @@ int dispatch(int argc, char** argv) {
   map_app->add_option("--out", map.out, "also draw it: .svg or .png (needs gnuplot)");
   map_app->footer("Example:\n  tributary map configs/platforms/nine_city.yaml --memory '1 GB,4 GB' --out map.svg");
 
+  std::string compare_json;
+  CLI::App* compare_app = app.add_subcommand(
+      "compare",
+      "simulate every strategy on the platform: unicast, ring, hub, multicast, aggregation, transit reduction");
+  add_common(compare_app);
+  compare_app->add_option("--json", compare_json, "also write the comparison to this file; - is standard output");
+  compare_app->footer("Example:\n  tributary compare configs/platforms/nine_city_10g.yaml");
+
   CLI::App* resources_app = app.add_subcommand("resources", "what each aggregator would take of its FPGA (estimate)");
   add_common(resources_app);
   resources_app->footer(
@@ -552,6 +579,7 @@ int dispatch(int argc, char** argv) {
   if (plan_app->parsed()) return plan_command(common, plan);
   if (size_app->parsed()) return size_command(common, size);
   if (map_app->parsed()) return map_command(common, map);
+  if (compare_app->parsed()) return compare_command(common, compare_json);
   if (resources_app->parsed()) {
     std::cout << describe_resources(load_platform(common.config, common.load));
     return done;
