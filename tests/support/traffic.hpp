@@ -86,6 +86,7 @@ struct arrival_record {
   burst_content content;
   journey spent;
   picoseconds departed = 0;
+  std::uint32_t payload_bytes = 0;  ///< still there
 };
 
 /// Records and releases everything. `closed_until`: withholds END_REQ before that time.
@@ -122,7 +123,7 @@ class burst_sink : public model, private network_receiver {
     }
   }
   void record(burst& taken, picoseconds head) {
-    arrivals.push_back({head, taken.tail, taken.content(), taken.spent, taken.departed});
+    arrivals.push_back({head, taken.tail, taken.content(), taken.spent, taken.departed, taken.payload_bytes()});
     pool_.release(taken);
   }
 

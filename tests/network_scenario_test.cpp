@@ -1,0 +1,293 @@
+// Whole platforms whose network loses, fails, or carries an update by another strategy.
+#include <gtest/gtest.h>
+
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/uniform_int_distribution.hpp>
+#include <cmath>
+#include <map>
+
+#include "platforms/compare.hpp"
+#include "platforms/simulation.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/forked.hpp"
+
+namespace tributary::test {
+namespace {
+
+platform_spec shipped(const std::string& name, std::vector<std::string> assignments = {}) {
+  assignments.insert(assignments.begin(), "run.trace=none");
+  return load_platform(std::string(TRIBUTARY_CONFIGS_FOLDER) + "/platforms/" + name + ".yaml",
+                       {std::move(assignments), ""});
+}
+
+run_result run(const platform_spec& spec) {
+  run_options options;
+  options.protocol_checkers = true;
+  simulation sim(spec, options);
+  return sim.run();
+}
+
+void expect_sound(const run_result& result) {
+  EXPECT_EQ(result.outcome, schedule_executor::outcome::finished) << result.complaint;
+  for (const check_result& check : result.checks) EXPECT_TRUE(check.pass) << check.name << ": " << check.detail;
+}
+
+bool has_event(const run_result& result, const std::string& what) {
+  for (const network_event& each : result.network_events) {
+    if (each.what.find(what) != std::string::npos) return true;
+  }
+  return false;
+}
+
+double duration_s(const run_result& result) { return seconds(result.rounds.at(0).closed - result.rounds.at(0).opened); }
+
+// ---- two fidelities ---------------------------------------------------------------------------------------------
+
+/// Three to six sites on a random connected network of four to seven routers, random groups.
+platform_spec random_platform(unsigned number, const std::string& extra_link) {
+  boost::random::mt19937_64 dice(number);
+  const auto draw = [&dice](int least, int most) {
+    return boost::random::uniform_int_distribution<int>(least, most)(dice);
+  };
+  const int sites = draw(3, 6);
+  const int routers = sites + draw(0, 2);
+  std::string yaml = "name: random\nworkload: { update: 1 MiB, chunk: 64 KiB, values: fp32 }\nrouters:\n";
+  for (int r = 0; r < routers; ++r) yaml += "  - { name: r" + std::to_string(r) + " }\n";
+  yaml += "site_defaults:\n  access: { up: 100 Gbps, down: 100 Gbps }\n  aggregator: { preset: v80, memory: 64 MB }\n";
+  yaml += "sites:\n";
+  for (int s = 0; s < sites; ++s) {
+    yaml += "  - { name: s" + std::to_string(s) + ", router: r" + std::to_string(s) + " }\n";
+  }
+  yaml += "links:\n";
+  const auto link = [&](int a, int b) {
+    yaml += "  - { between: [r" + std::to_string(a) + ", r" + std::to_string(b) +
+            "], latency: " + std::to_string(draw(100, 9000)) + " us, rate: " + std::to_string(draw(2, 40) * 10) +
+            " Gbps" + extra_link + " }\n";
+  };
+  for (int r = 1; r < routers; ++r) link(draw(0, r - 1), r);
+  for (int more = draw(0, 3); more-- > 0;) {
+    const int a = draw(0, routers - 1);
+    const int b = draw(0, routers - 1);
+    if (a != b) link(a, b);
+  }
+  const std::vector<std::string> policies{"per_stream", "in_place"};
+  yaml += "network: { buffering: " + policies[static_cast<std::size_t>(draw(0, 1))] + " }\n";
+  yaml += draw(0, 1) == 0 ? "schedule: all_to_all\n" : "schedule: rotating:2\n";
+  yaml += "run: { trace: none, seed: " + std::to_string(number) + " }\n";
+  const temporary_folder folder;
+  return load_platform(folder.write("random.yaml", yaml), {});
+}
+
+struct both_fidelities {
+  double burst_s = 0;
+  double packet_s = 0;
+};
+
+/// Runs both in processes of their own; each must be sound. On a lossless network the links carry the same bytes.
+both_fidelities run_both(const platform_spec& spec) {
+  both_fidelities times;
+  platform_spec changed = spec;
+  const child_outcome burst = simulate_in_child(changed);
+  changed.packet_fidelity = true;
+  const child_outcome packet = simulate_in_child(changed);
+  for (const child_outcome* each : {&burst, &packet}) {
+    EXPECT_TRUE(each->finished) << each->complaint;
+    EXPECT_TRUE(each->passed);
+  }
+  if (!spec.lossy()) {
+    EXPECT_EQ(burst.links.size(), packet.links.size());
+    for (std::size_t l = 0; l < burst.links.size(); ++l) {
+      EXPECT_EQ(burst.links[l].payload_bytes, packet.links[l].payload_bytes) << burst.links[l].name;
+    }
+  }
+  times.burst_s = burst.simulated_s;
+  times.packet_s = packet.simulated_s;
+  return times;
+}
+
+class Fidelities : public ::testing::TestWithParam<unsigned> {};
+
+/// Fifty platforms a case, four cases: 200.
+TEST_P(Fidelities, AgreeOnRandomPlatforms) {
+  for (unsigned i = 0; i < 50; ++i) {
+    const unsigned number = GetParam() * 50 + i;
+    SCOPED_TRACE(number);
+    const both_fidelities times = run_both(random_platform(number, ""));
+    EXPECT_NEAR(times.burst_s / times.packet_s, 1, 0.02);
+  }
+}
+
+TEST_P(Fidelities, AgreeUnderLossJitterAndReordering) {
+  const std::vector<std::string> impairments{", loss: 1e-4", ", loss: 1e-2", ", loss: 1e-4, jitter: 200 us",
+                                             ", loss: 1e-2, jitter: 200 us, reorders: true"};
+  for (unsigned i = 0; i < 50; ++i) {
+    const unsigned number = GetParam() * 50 + i;
+    SCOPED_TRACE(number);
+    (void)run_both(random_platform(number, impairments[GetParam()]));  // sound: exact, balanced, ended
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Platforms, Fidelities, ::testing::Range(0U, 4U));
+
+TEST(Fidelity, UncontendedRunsAgreeWithinAThousandth) {
+  const both_fidelities times = run_both(shipped("two_site"));
+  EXPECT_NEAR(times.burst_s / times.packet_s, 1, 0.001);
+}
+
+// ---- loss on one stream -----------------------------------------------------------------------------------------
+
+class OneStream : public ::testing::TestWithParam<double> {};
+
+/// docs/network.md: T = M/r (1 + p/(1-p)) + L + E[tries until the last lost packet is in] (2 L + w).
+TEST_P(OneStream, TakesWhatTheDerivationSays) {
+  const double p = GetParam();
+  const double measured = measure_forked([p] {
+    const run_result result = run(shipped("two_site", {"links.0.loss=" + std::to_string(p)}));
+    expect_sound(result);
+    return duration_s(result);
+  });
+  const double lossless = measure_forked([] { return duration_s(run(shipped("two_site"))); });
+  // The last chunks decide: those sent within one repair cycle (2 L) of the end can still be waiting for one. All of
+  // the 64 chunks (5.4 ms) leave within 2 L = 9.8 ms, so the last repair of any of N packets counts. K tries leave a
+  // packet missing with p^K (and a nack with as much): E[K] = sum over k >= 1 of 1 - (1 - p^k)^N, one cycle of 2 L
+  // each. The nack crosses the same line and is lost as easily, which costs one time-out in p of all tries.
+  const double packets = 64 * 118 * 2;  // both sites have to be through
+  double tries = 0;
+  for (int k = 1; k < 50; ++k) tries += 1 - std::pow(1 - std::pow(p, k), packets);
+  const double derived = lossless + tries * 2 * 4.9e-3;
+  EXPECT_NEAR(measured / derived, 1, 0.05) << measured << " s, lossless " << lossless << " s";
+}
+INSTANTIATE_TEST_SUITE_P(Loss, OneStream, ::testing::Values(1e-6, 1e-3));
+
+// ---- failures ---------------------------------------------------------------------------------------------------
+
+/// A triangle, so that there is a way around every link.
+platform_spec triangle(const std::string& more, const std::string& first_link = ", rate: 100 Gbps") {
+  const temporary_folder folder;
+  return load_platform(
+      folder.write("triangle.yaml",
+                   "name: triangle\nworkload: { update: 256 MiB, chunk: 1 MiB, values: fp32 }\n"
+                   "site_defaults:\n  access: { up: 10 Gbps, down: 10 Gbps }\n  aggregator: { preset: v80 }\n"
+                   "sites: [{ name: a }, { name: b }, { name: c }]\nlinks:\n"
+                   "  - { between: [a, b], latency: 5 ms, rate: 100 Gbps" +
+                       first_link +
+                       " }\n"
+                       "  - { between: [b, c], latency: 5 ms, rate: 100 Gbps }\n"
+                       "  - { between: [a, c], latency: 5 ms, rate: 100 Gbps }\n" +
+                       more),
+      {{"run.trace=none"}, ""});
+}
+
+SIMULATION_TEST(Failures, AnOutageIsRoutedAround) {
+  // 256 MiB at 10 Gb/s take 217 ms; the link is cut for good after 100 ms and found down after 20 ms.
+  const run_result result = run(triangle("network: { detection: 20 ms }\n", ", rate: 100 Gbps, outages: [{ from: 100 ms }]"));
+  expect_sound(result);
+  EXPECT_TRUE(has_event(result, "link a-b is known to be down"));
+  EXPECT_GT(result.repair.lost_packets, 0U);
+  EXPECT_LT(duration_s(result), 0.5);
+  EXPECT_GT(duration_s(result), 0.24) << "20 ms of two streams are sent again";
+}
+
+SIMULATION_TEST(Failures, ADeadSiteIsLeftOutAndComesBack) {
+  const run_result result =
+      run(triangle("failures: [{ site: c, at: 100 ms, back: 600 ms }]\n"
+                   "run: { rounds: 4, site_timeout: 50 ms }\n"));
+  expect_sound(result);
+  ASSERT_EQ(result.rounds.size(), 4U);
+  EXPECT_EQ(result.rounds[0].groups, (planner::partition{{0, 1}})) << "the round completes for the rest";
+  EXPECT_EQ(result.rounds[0].restarts, 1U);
+  EXPECT_EQ(result.rounds[3].groups, (planner::partition{{0, 1, 2}})) << "the site is back";
+  EXPECT_TRUE(has_event(result, "goes on without site c"));
+  EXPECT_NEAR(result.sigma.back(), 0, 1e-9);
+  EXPECT_GT(result.sigma[0], 0.5) << "without c there is no agreement";
+}
+
+SIMULATION_TEST(Failures, APartitionIsReportedAndEndsTheRun) {
+  const run_result result = run(shipped("three_site", {"links.1.outages=[{from: 5 ms}]", "run.round_timeout=2 s"}));
+  EXPECT_EQ(result.outcome, schedule_executor::outcome::timed_out);
+  EXPECT_NE(result.complaint.find("partition: {north middle} | {south}"), std::string::npos) << result.complaint;
+  EXPECT_FALSE(result.diagnosis.empty()) << "who waits for whom";
+}
+
+SIMULATION_TEST(Failures, APartitionThatHealsOnlyCostsTime) {
+  const run_result result =
+      run(shipped("three_site", {"links.1.outages=[{from: 5 ms, to: 205 ms}]", "workload.values=fp32"}));
+  EXPECT_EQ(result.outcome, schedule_executor::outcome::finished) << result.complaint;
+  EXPECT_TRUE(has_event(result, "partition"));
+  for (const site_result& site : result.sites) EXPECT_EQ(site.mismatches, 0U);
+  EXPECT_GT(duration_s(result), 0.2);
+}
+
+SIMULATION_TEST(Failures, AnOverflowingQueueDropsAndTheRoundStillEnds) {
+  const run_result result =
+      run(triangle("network: { pace: 100 us }\nrun: { round_timeout: 60 s }\n"
+                   "router_defaults: { when_full: drop_tail, queue: 3 MB, ecn: 1 MB }\n",
+                   ""));
+  EXPECT_EQ(result.outcome, schedule_executor::outcome::finished) << result.complaint;
+  EXPECT_GT(result.repair.dropped_packets, 0U);
+  EXPECT_GT(result.repair.ecn_marked_packets, 0U);
+  for (const site_result& site : result.sites) EXPECT_EQ(site.mismatches, 0U);
+}
+
+SIMULATION_TEST(Failures, AStragglerDelaysOnlyItsGroup) {
+  const run_result result = run(shipped("nine_city", {"workload.update=64 MB", "schedule=nine_city_threes",
+                                                      "run.rounds=1", "sites.ams.cluster.compute=2 s"}));
+  expect_sound(result);
+  const planner::partition& groups = result.rounds.at(0).groups;
+  for (const planner::group& members : groups) {
+    const bool late = members.front() == 0;  // ams
+    for (const unsigned s : members) EXPECT_EQ(result.rounds[0].site_done[s] > ps_per_s, late) << s;
+  }
+}
+
+SIMULATION_TEST(Repair, ParityStandsInForLostPackets) {
+  const run_result result = run(shipped("three_site", {"link_defaults.loss=1e-3", "network.repair.parity=4",
+                                                       "workload.values=fp32", "workload.update=64 MiB"}));
+  expect_sound(result);
+  EXPECT_GT(result.repair.recovered_packets, 0U);
+  EXPECT_EQ(result.sites[0].mismatches, 0U);
+  EXPECT_LT(result.repair.repair_packets, result.repair.lost_packets / 4) << "four in 122 are hardly ever exceeded";
+}
+
+// ---- strategies -------------------------------------------------------------------------------------------------
+
+TEST(Strategies, TransitReductionCarriesOneUpdateALinkDirectionAndWins) {
+  const platform_spec spec = shipped("nine_city_10g", {"workload.update=100 MiB"});
+  std::map<std::string, child_outcome> all;
+  for (const compared_strategy& each : compare_strategies(spec)) {
+    EXPECT_TRUE(each.outcome.passed) << each.name << ": " << each.outcome.complaint;
+    all[each.name] = each.outcome;
+  }
+  for (const transferred& link : all["transit reduction"].links) {
+    if (!link.backbone) continue;
+    EXPECT_TRUE(link.payload_bytes == 0 || link.payload_bytes == spec.update_bytes) << link.name;
+  }
+  EXPECT_LT(all["transit reduction"].simulated_s, all["multicast + aggregation"].simulated_s / 3);
+  // By hand: the links between every ordered pair of sites along shortest paths, one update each.
+  const planner::platform_model model = model_of(spec);
+  std::uint64_t hops = 0;
+  for (const planner::site_model& from : model.sites) {
+    for (const planner::site_model& to : model.sites) {
+      if (from.device != to.device) hops += model.network.tree(from.device, {to.device}).paths[0].size();
+    }
+  }
+  std::uint64_t carried = 0;
+  for (const transferred& link : all["unicast mesh"].links) carried += link.backbone ? link.payload_bytes : 0;
+  EXPECT_EQ(carried, hops * spec.update_bytes);
+  EXPECT_EQ(hops, 320U);
+}
+
+SIMULATION_TEST(Strategies, TransitReductionIsExact) {
+  expect_sound(run(shipped("nine_city_10g", {"workload.update=8 MiB", "workload.chunk=64 KiB", "workload.values=fp32",
+                                             "network.collective=transit", "run.fidelity=packet"})));
+}
+SIMULATION_TEST(Strategies, TheRingIsExact) {
+  expect_sound(run(shipped("nine_city", {"workload.update=8 MiB", "workload.chunk=64 KiB", "workload.values=int32",
+                                         "network.collective=ring"})));
+}
+SIMULATION_TEST(Strategies, TheHubIsExact) {
+  expect_sound(run(shipped("nine_city", {"workload.update=8 MiB", "workload.chunk=64 KiB", "workload.values=fp32",
+                                         "network.collective=hub", "run.fidelity=packet"})));
+}
+
+}  // namespace
+}  // namespace tributary::test
