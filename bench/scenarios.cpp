@@ -1,5 +1,7 @@
-// Speed as ratios in one run: each scenario runs in a process of its own, all of them in turn, five times; the table
-// gives medians and, pair by pair, the ratio to the bare SystemC loop of the same round.
+// Speed as ratios in one run: each scenario runs in a process of its own, all of them in turn, five times; the tables
+// give medians, and ratios taken pair by pair within a turn.
+//
+//   tributary_bench [NS3_PROGRAM]      without ns-3 the network is compared with the bare SystemC loop alone
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -7,8 +9,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,8 +25,10 @@ namespace {
 
 struct measurement {
   double wall_s = 0;
-  double events = 0;  ///< bursts over links, or activations of the bare loop
-  double packet_hops = 0;
+  double activations = 0;  ///< of SystemC methods
+  double packet_hops = 0;  ///< over backbone links
+  double line_hops = 0;    ///< packets over any link, those between site and router included
+  double bytes = 0;        ///< of memory accesses
   double peak_mb = 0;
 };
 
@@ -34,12 +40,11 @@ struct scenario {
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// The floor: one method waking itself by a plain event.
-measurement bare_loop() {
-  constexpr int activations = 5'000'000;
+measurement bare_loop(double activations) {
   struct looper : sc_core::sc_module {
     sc_core::sc_event next;
-    int left = activations;
-    explicit looper(const sc_core::sc_module_name& name) : sc_core::sc_module(name) {
+    double left;
+    looper(const sc_core::sc_module_name& name, double activations) : sc_core::sc_module(name), left(activations) {
       sc_core::sc_spawn_options options;
       options.spawn_method();
       options.set_sensitivity(&next);
@@ -49,10 +54,10 @@ measurement bare_loop() {
           },
           "loop", &options);
     }
-  } module("looper");
+  } module("looper", activations);
   const double before = now_s();
   sc_core::sc_start();
-  return {now_s() - before, activations, 0, 0};
+  return {now_s() - before, activations, 0, 0, 0, 0};
 }
 
 measurement platform(const std::string& name, const std::vector<std::string>& assignments,
@@ -62,11 +67,33 @@ measurement platform(const std::string& name, const std::vector<std::string>& as
   options.folder = folder;
   simulation sim(spec, options);
   const run_result result = sim.run();
-  return {result.wall_s, static_cast<double>(result.events), static_cast<double>(result.packet_hops), 0};
+  measurement measured{
+      result.wall_s, static_cast<double>(model::activations()), 0, static_cast<double>(result.packet_hops), 0, 0};
+  for (const transferred& link : result.links) {
+    if (link.backbone) measured.packet_hops += static_cast<double>(link.packets);
+  }
+  if (!result.passed()) throw std::runtime_error(name + ": a check failed");
+  return measured;
+}
+
+/// The traffic of bench/ns3_multicast.cpp.
+measurement metro_traffic(const char* fidelity, std::uint64_t update_bytes) {
+  return platform("nine_city", {"run.trace=none", std::string("run.fidelity=") + fidelity,
+                                fmt::format("workload.update={} B", update_bytes), "link_defaults.rate=10 Gbps",
+                                "network.pace=8388608 ns", "wire.headers=28 B"});
+}
+
+measurement ns3(const std::string& program, std::uint64_t update_bytes) {
+  FILE* output = popen(fmt::format("'{}' {}", program, update_bytes).c_str(), "r");
+  if (output == nullptr) return {};
+  measurement measured;
+  const int found = fscanf(output, "%lf %lf", &measured.wall_s, &measured.packet_hops);
+  if (pclose(output) != 0 || found != 2) throw std::runtime_error("ns-3 failed");
+  return measured;
 }
 
 /// One sequential stream, or reads and writes in turn of two: 16 MiB of accesses at the burst, 16 GiB at the bulk
-/// level. `events` are bytes.
+/// level.
 measurement memory_level_speed(const std::string& preset, bool bulk, std::uint64_t access_bytes, bool rmw) {
   const dram_device device = memory_preset(preset).dram;
   const std::uint64_t half = device.geometry.capacity_bytes() / 2;
@@ -80,7 +107,7 @@ measurement memory_level_speed(const std::string& preset, bool bulk, std::uint64
     bulk_timing timing(device);
     const double before = now_s();
     for (std::uint64_t i = 0; i < count; ++i) (void)timing.book(address(i), access_bytes, rmw && i % 2 != 0, 0);
-    return {now_s() - before, static_cast<double>(total), 0, 0};
+    return {now_s() - before, 0, 0, 0, static_cast<double>(total), 0};
   }
   struct : dram_system::host {
     void access_complete(std::uint64_t /*cookie*/, dram_cycle /*when*/) override {}
@@ -98,7 +125,7 @@ measurement memory_level_speed(const std::string& preset, bool bulk, std::uint64
     if (system.next() == dram_channel::never) break;
     cycle = system.next();
   }
-  return {now_s() - before, static_cast<double>(total), 0, 0};
+  return {now_s() - before, 0, 0, 0, static_cast<double>(total), 0};
 }
 
 measurement in_child(const std::function<measurement()>& run) {
@@ -129,16 +156,74 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-}  // namespace
+constexpr int repeats = 5;
+using turns = std::vector<measurement>;
 
-int sc_main(int, char**) { return 0; }
+template <typename Pick>
+double median_of(const turns& measured, Pick pick) {
+  std::vector<double> values;
+  for (const measurement& each : measured) values.push_back(pick(each));
+  return median(std::move(values));
+}
 
-int main() {
+/// Median over turns of the ratio of two scenarios' figures in the same turn.
+template <typename Pick>
+double ratio_of(const turns& measured, const turns& base, Pick pick) {
+  std::vector<double> values;
+  for (std::size_t t = 0; t < measured.size(); ++t) values.push_back(pick(measured[t]) / pick(base[t]));
+  return median(std::move(values));
+}
+
+double hops_per_s(const measurement& m) { return m.packet_hops / m.wall_s; }
+
+/// Beside ns-3, and beside a bare loop of as many activations.
+void network_table(const std::string& ns3_program) {
+  struct row {
+    std::string name;
+    std::function<measurement()> run;
+    turns measured;
+    turns bare;
+    turns beside;
+  };
+  constexpr std::uint64_t small = 16'000'000;
+  constexpr std::uint64_t large = 1'600'000'000;
+  std::vector<row> rows{
+      {"packet, 16 MB", [] { return metro_traffic("packet", small); }, {}, {}, {}},
+      {"burst, 16 MB", [] { return metro_traffic("burst", small); }, {}, {}, {}},
+      {"burst, 1.6 GB", [] { return metro_traffic("burst", large); }, {}, {}, {}},
+  };
+  for (int r = 0; r < repeats; ++r) {
+    for (row& each : rows) {
+      if (!ns3_program.empty()) each.beside.push_back(ns3(ns3_program, small));
+      each.measured.push_back(in_child(each.run));
+      const double activations = each.measured.back().activations;
+      each.bare.push_back(in_child([activations] { return bare_loop(activations); }));
+    }
+  }
+  fmt::print("nine cities, metro links of 10 Gb/s, every site multicasts at 1 Gb/s (medians of five)\n");
+  fmt::print("{:20} {:>9} {:>12} {:>14} {:>12} {:>9} {:>12} {:>13}\n", "", "wall s", "packet-hops", "packet-hops/s",
+             "all lines/s", "to ns-3", "activations", "to bare loop");
+  if (!ns3_program.empty()) {
+    const turns& beside = rows.front().beside;
+    fmt::print("{:20} {:9.4f} {:12.0f} {:14.3g}\n", "ns-3, 16 MB",
+               median_of(beside, [](const measurement& m) { return m.wall_s; }), beside.front().packet_hops,
+               median_of(beside, hops_per_s));
+  }
+  for (const row& each : rows) {
+    const auto wall = [](const measurement& m) { return m.wall_s; };
+    fmt::print("{:20} {:9.4f} {:12.0f} {:14.3g} {:12.3g} {:>9} {:12.0f} {:13.3f}\n", each.name,
+               median_of(each.measured, wall), each.measured.front().packet_hops, median_of(each.measured, hops_per_s),
+               median_of(each.measured, [](const measurement& m) { return m.line_hops / m.wall_s; }),
+               each.beside.empty() ? "" : fmt::format("{:.1f}", ratio_of(each.measured, each.beside, hops_per_s)),
+               each.measured.front().activations, ratio_of(each.bare, each.measured, wall));
+  }
+}
+
+void platform_table() {
   char folder[] = "/tmp/tributary-bench-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return 1;
+  if (mkdtemp(folder) == nullptr) return;
   const std::vector<std::string> quiet{"run.trace=none"};
   const std::vector<scenario> scenarios{
-      {"bare SystemC method loop", bare_loop},
       {"nine_city 14 GB burst", [&] { return platform("nine_city", quiet); }},
       {"nine_city 14 GB burst, round trace", [&] { return platform("nine_city", {"run.trace=round"}, folder); }},
       {"nine_city 14 GB burst, chunk trace", [&] { return platform("nine_city", {"run.trace=chunk"}, folder); }},
@@ -147,32 +232,24 @@ int main() {
          return platform("nine_city", {"run.trace=none", "run.fidelity=packet", "workload.update=128 MB"});
        }},
   };
-  constexpr int repeats = 5;
-  std::vector<std::vector<measurement>> measured(scenarios.size());
+  std::vector<turns> measured(scenarios.size());
   for (int r = 0; r < repeats; ++r) {
     for (std::size_t s = 0; s < scenarios.size(); ++s) measured[s].push_back(in_child(scenarios[s].run));
   }
-  fmt::print("{:36} {:>8} {:>12} {:>14} {:>9} {:>10}\n", "scenario (medians of five)", "wall s", "events/s",
-             "packet-hops/s", "peak MB", "events : bare");
-  for (std::size_t s = 0; s < scenarios.size(); ++s) {
-    const auto of = [&](auto pick) {
-      std::vector<double> values;
-      values.reserve(repeats);
-      for (int r = 0; r < repeats; ++r)
-        values.push_back(pick(measured[s][static_cast<std::size_t>(r)], measured[0][static_cast<std::size_t>(r)]));
-      return median(values);
-    };
-    fmt::print("{:36} {:8.2f} {:12.3g} {:14.3g} {:9.0f} {:10.3f}\n", scenarios[s].name,
-               of([](const measurement& m, const measurement&) { return m.wall_s; }),
-               of([](const measurement& m, const measurement&) { return m.events / m.wall_s; }),
-               of([](const measurement& m, const measurement&) { return m.packet_hops / m.wall_s; }),
-               of([](const measurement& m, const measurement&) { return m.peak_mb; }),
-               of([](const measurement& m, const measurement& bare) {
-                 return m.events / m.wall_s / (bare.events / bare.wall_s);
-               }));
-  }
   std::filesystem::remove_all(folder);
+  fmt::print("\n{:36} {:>8} {:>14} {:>14} {:>9} {:>12}\n", "all-to-all rounds (medians of five)", "wall s",
+             "activations/s", "all lines/s", "peak MB", "to the first");
+  for (std::size_t s = 0; s < scenarios.size(); ++s) {
+    const auto wall = [](const measurement& m) { return m.wall_s; };
+    fmt::print("{:36} {:8.2f} {:14.3g} {:14.3g} {:9.0f} {:12.2f}\n", scenarios[s].name, median_of(measured[s], wall),
+               median_of(measured[s], [](const measurement& m) { return m.activations / m.wall_s; }),
+               median_of(measured[s], [](const measurement& m) { return m.line_hops / m.wall_s; }),
+               median_of(measured[s], [](const measurement& m) { return m.peak_mb; }),
+               ratio_of(measured[s], measured.front(), wall));
+  }
+}
 
+void memory_table() {
   fmt::print("\n{:36} {:>14} {:>14} {:>12}\n", "memory controller (medians of five)", "burst GB/s", "bulk GB/s",
              "bulk : burst");
   for (const char* preset : {"ddr4_2400", "hbm2", "hbm2e_v80"}) {
@@ -184,8 +261,8 @@ int main() {
         for (int r = 0; r < repeats; ++r) {
           const measurement each = in_child([&] { return memory_level_speed(preset, false, bytes, rmw); });
           const measurement whole = in_child([&] { return memory_level_speed(preset, true, bytes, rmw); });
-          burst.push_back(each.events / each.wall_s / 1e9);
-          bulk.push_back(whole.events / whole.wall_s / 1e9);
+          burst.push_back(each.bytes / each.wall_s / 1e9);
+          bulk.push_back(whole.bytes / whole.wall_s / 1e9);
           ratio.push_back(bulk.back() / burst.back());
         }
         fmt::print("{:36} {:14.3f} {:14.1f} {:12.0f}\n",
@@ -193,6 +270,21 @@ int main() {
                    median(ratio));
       }
     }
+  }
+}
+
+}  // namespace
+
+int sc_main(int /*argc*/, char** /*argv*/) { return 0; }
+
+int main(int argc, char** argv) {
+  try {
+    network_table(argc > 1 ? argv[1] : "");
+    platform_table();
+    memory_table();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tributary_bench: {}\n", error.what());
+    return 1;
   }
   return 0;
 }

@@ -168,7 +168,7 @@ platform_spec triangle(const std::string& more, const std::string& first_link = 
                    "name: triangle\nworkload: { update: 256 MiB, chunk: 1 MiB, values: fp32 }\n"
                    "site_defaults:\n  access: { up: 10 Gbps, down: 10 Gbps }\n  aggregator: { preset: v80 }\n"
                    "sites: [{ name: a }, { name: b }, { name: c }]\nlinks:\n"
-                   "  - { between: [a, b], latency: 5 ms, rate: 100 Gbps" +
+                   "  - { between: [a, b], latency: 5 ms" +
                        first_link +
                        " }\n"
                        "  - { between: [b, c], latency: 5 ms, rate: 100 Gbps }\n"
@@ -179,7 +179,8 @@ platform_spec triangle(const std::string& more, const std::string& first_link = 
 
 SIMULATION_TEST(Failures, AnOutageIsRoutedAround) {
   // 256 MiB at 10 Gb/s take 217 ms; the link is cut for good after 100 ms and found down after 20 ms.
-  const run_result result = run(triangle("network: { detection: 20 ms }\n", ", rate: 100 Gbps, outages: [{ from: 100 ms }]"));
+  const run_result result =
+      run(triangle("network: { detection: 20 ms }\n", ", rate: 100 Gbps, outages: [{ from: 100 ms }]"));
   expect_sound(result);
   EXPECT_TRUE(has_event(result, "link a-b is known to be down"));
   EXPECT_GT(result.repair.lost_packets, 0U);

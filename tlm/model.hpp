@@ -19,6 +19,9 @@ class model : public sc_core::sc_module {
   /// One sentence on what this module waits for, empty when it waits for nothing: the watchdog's diagnosis.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
 
+  /// How often the methods of all modules have run: what the kernel had to do.
+  [[nodiscard]] static std::uint64_t activations() { return activations_; }
+
  protected:
   explicit model(const sc_core::sc_module_name& name) : sc_core::sc_module(name) {}
 
@@ -31,7 +34,12 @@ class model : public sc_core::sc_module {
     options.spawn_method();
     options.dont_initialize();
     options.set_sensitivity(&trigger);
-    sc_core::sc_spawn(body, process, &options);
+    sc_core::sc_spawn(
+        [body] {
+          ++activations_;
+          body();
+        },
+        process, &options);
   }
 
   [[nodiscard]] static picoseconds now() { return sc_core::sc_time_stamp().value(); }
@@ -40,6 +48,7 @@ class model : public sc_core::sc_module {
   [[nodiscard]] static sc_core::sc_time until(picoseconds t) { return as_time(t > now() ? t - now() : 0); }
 
  private:
+  static inline std::uint64_t activations_ = 0;
   std::deque<probe> probes_;
 };
 

@@ -1028,6 +1028,7 @@ void fpga_aggregator::check_silence() {
       if (due <= now()) {
         ++counters_.timeouts;
         ++of.silences;
+        while (of.next_chunk < chunks_ && stream_has(s, of.next_chunk)) ++of.next_chunk;  // came as repairs
         // Of the chunk that has begun what is missing, of those after it everything.
         if (of.next_chunk < chunks_ && record_of_chunk_[of.next_chunk] != no_record) {
           ask(s, of.next_chunk, false);
