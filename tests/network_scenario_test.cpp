@@ -160,15 +160,15 @@ INSTANTIATE_TEST_SUITE_P(Loss, OneStream, ::testing::Values(1e-6, 1e-3));
 
 // ---- failures ---------------------------------------------------------------------------------------------------
 
-/// A triangle, so that there is a way around every link.
-platform_spec triangle(const std::string& more, const std::string& first_link = ", rate: 100 Gbps") {
+/// A triangle, so that there is a way around every link. 25 MiB at 1 Gb/s take 210 ms.
+platform_spec triangle(const std::string& more, const std::string& first_link = "rate: 100 Gbps") {
   const temporary_folder folder;
   return load_platform(
       folder.write("triangle.yaml",
-                   "name: triangle\nworkload: { update: 256 MiB, chunk: 1 MiB, values: fp32 }\n"
-                   "site_defaults:\n  access: { up: 10 Gbps, down: 10 Gbps }\n  aggregator: { preset: v80 }\n"
+                   "name: triangle\nworkload: { update: 25 MiB, chunk: 128 KiB, values: fp32 }\n"
+                   "site_defaults:\n  access: { up: 1 Gbps, down: 1 Gbps }\n  aggregator: { preset: v80 }\n"
                    "sites: [{ name: a }, { name: b }, { name: c }]\nlinks:\n"
-                   "  - { between: [a, b], latency: 5 ms" +
+                   "  - { between: [a, b], latency: 5 ms, " +
                        first_link +
                        " }\n"
                        "  - { between: [b, c], latency: 5 ms, rate: 100 Gbps }\n"
@@ -178,14 +178,14 @@ platform_spec triangle(const std::string& more, const std::string& first_link = 
 }
 
 SIMULATION_TEST(Failures, AnOutageIsRoutedAround) {
-  // 256 MiB at 10 Gb/s take 217 ms; the link is cut for good after 100 ms and found down after 20 ms.
+  // The link is cut for good after 100 ms and found down after 20 ms.
   const run_result result =
-      run(triangle("network: { detection: 20 ms }\n", ", rate: 100 Gbps, outages: [{ from: 100 ms }]"));
+      run(triangle("network: { detection: 20 ms }\n", "rate: 100 Gbps, outages: [{ from: 100 ms }]"));
   expect_sound(result);
   EXPECT_TRUE(has_event(result, "link a-b is known to be down"));
   EXPECT_GT(result.repair.lost_packets, 0U);
   EXPECT_LT(duration_s(result), 0.5);
-  EXPECT_GT(duration_s(result), 0.24) << "20 ms of two streams are sent again";
+  EXPECT_GT(duration_s(result), 0.23) << "20 ms of two streams are sent again";
 }
 
 SIMULATION_TEST(Failures, ADeadSiteIsLeftOutAndComesBack) {
@@ -199,7 +199,7 @@ SIMULATION_TEST(Failures, ADeadSiteIsLeftOutAndComesBack) {
   EXPECT_EQ(result.rounds[3].groups, (planner::partition{{0, 1, 2}})) << "the site is back";
   EXPECT_TRUE(has_event(result, "goes on without site c"));
   EXPECT_NEAR(result.sigma.back(), 0, 1e-9);
-  EXPECT_GT(result.sigma[0], 0.5) << "without c there is no agreement";
+  EXPECT_GT(result.sigma[0], 0.1) << "without c there is no agreement";
 }
 
 SIMULATION_TEST(Failures, APartitionIsReportedAndEndsTheRun) {
@@ -220,9 +220,9 @@ SIMULATION_TEST(Failures, APartitionThatHealsOnlyCostsTime) {
 
 SIMULATION_TEST(Failures, AnOverflowingQueueDropsAndTheRoundStillEnds) {
   const run_result result =
-      run(triangle("network: { pace: 100 us }\nrun: { round_timeout: 60 s }\n"
-                   "router_defaults: { when_full: drop_tail, queue: 3 MB, ecn: 1 MB }\n",
-                   ""));
+      run(triangle("run: { round_timeout: 60 s }\nnetwork: { pace: 1 ms }\n"
+                   "router_defaults: { when_full: drop_tail, queue: 600 kB, ecn: 300 kB }\n",
+                   "rate: 200 Mbps"));
   EXPECT_EQ(result.outcome, schedule_executor::outcome::finished) << result.complaint;
   EXPECT_GT(result.repair.dropped_packets, 0U);
   EXPECT_GT(result.repair.ecn_marked_packets, 0U);
@@ -262,7 +262,7 @@ TEST(Strategies, TransitReductionCarriesOneUpdateALinkDirectionAndWins) {
     if (!link.backbone) continue;
     EXPECT_TRUE(link.payload_bytes == 0 || link.payload_bytes == spec.update_bytes) << link.name;
   }
-  EXPECT_LT(all["transit reduction"].simulated_s, all["multicast + aggregation"].simulated_s / 3);
+  EXPECT_LT(all["transit reduction"].simulated_s, all["multicast + aggregation"].simulated_s / 2);
   // By hand: the links between every ordered pair of sites along shortest paths, one update each.
   const planner::platform_model model = model_of(spec);
   std::uint64_t hops = 0;
