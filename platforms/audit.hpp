@@ -59,7 +59,8 @@ struct run_audit {
   std::uint64_t live_bursts = 0;  ///< still somewhere after the last round
   bool real_values = false;
   bool protocol_checked = false;
-  bool repairs = false;  ///< lost packets are sent again: some may be late, twice, or under way when the run ends
+  bool as_planned = true;  ///< nothing happened that no plan covers: outages, failures, overflowing router queues
+  bool repairs = false;    ///< lost packets are sent again: some may be late, twice, or under way when the run ends
   std::vector<std::string> protocol_violations;
 };
 

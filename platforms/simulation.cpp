@@ -1083,6 +1083,11 @@ run_audit simulation::audit_input(const run_result& result) const {
   run.real_values = spec_.values != value_format::synthetic;
   run.protocol_checked = options_.protocol_checkers;
   run.repairs = spec_.repairs();
+  run.as_planned =
+      spec_.failures.empty() &&
+      std::all_of(spec_.links.begin(), spec_.links.end(), [](const link_spec& each) { return each.outages.empty(); }) &&
+      std::all_of(spec_.routers.begin(), spec_.routers.end(),
+                  [](const router_spec& each) { return each.parameters.when_full == full_queue::back_pressure; });
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     const site_modules& site = *sites_[s];
     run.sites.push_back({spec_.sites[s].name, spec_.sites[s].aggregator.memory_bytes, site.aggregator.counters(),

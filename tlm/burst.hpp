@@ -73,6 +73,7 @@ struct burst_content {
   std::uint32_t offset_bytes = 0;  ///< first payload byte within the chunk
   std::uint32_t payload_bytes = 0;
   std::uint32_t chunk_bytes = 0;     ///< size of the whole chunk this is part of
+  std::uint32_t sent_chunks = 0;     ///< of a stream: chunks its source had sent completely, once, before this burst
   std::uint32_t packet_payload = 0;  ///< payload of a full packet
   std::uint32_t packets = 0;
   std::uint32_t first_packet_wire_bytes = 0;

@@ -929,8 +929,8 @@ picoseconds fpga_aggregator::wait_after(unsigned tries) const {
   return tries >= 32 || first > longest >> tries ? longest : first << tries;
 }
 
-/// What the arrival of a first transmission says about the stream: what came before it and is not here is missing, and
-/// so are the holes in a chunk whose end is here.
+/// What an arrival says about the stream: what its source had sent before is missing if it is not here, and so are the
+/// holes in a chunk whose end is here.
 void fpga_aggregator::watch_gaps(const burst& arrived) {
   if (!repairs()) return;
   const burst_content& content = arrived.content();
@@ -938,9 +938,10 @@ void fpga_aggregator::watch_gaps(const burst& arrived) {
   stream_state& of = stream_states_[stream];
   of.heard = now();
   of.silences = 0;
-  if (content.attempt != 0) return;
   const picoseconds delay = control[reg::nack_delay_ps];
-  for (; of.next_chunk < content.chunk; ++of.next_chunk) watch(stream, of.next_chunk, now() + delay);
+  const std::uint32_t sent = std::min(content.sent_chunks, chunks_);
+  for (; of.next_chunk < sent; ++of.next_chunk) watch(stream, of.next_chunk, now() + delay);
+  if (content.attempt != 0) return;
   const std::uint32_t last =
       parameters_.format.packets(content.chunk_bytes) + static_cast<std::uint32_t>(control[reg::parity_packets]);
   const bool end_is_here = content.first_packet() + content.packets == last && !arrived.has_lost(content.packets - 1);
@@ -975,7 +976,7 @@ void fpga_aggregator::check_gaps() {
 }
 
 void fpga_aggregator::ask_in_turn(const gap& wanted) {
-  ask(wanted.stream, wanted.chunk, false);
+  ask(wanted.stream, wanted.chunk);
   gap next = wanted;
   ++next.tries;
   gaps_.push(now() + wait_after(wanted.tries), next);
@@ -1014,7 +1015,8 @@ bool fpga_aggregator::reserve(unsigned stream, std::uint32_t chunk) {
   return true;
 }
 
-/// Streams that are not complete and have been silent too long: the end of what was sent may be lost, or a credit.
+/// Streams that are not complete and have been silent too long: the end of what was sent may be lost, or a credit. The
+/// first chunk that has not begun is asked for; if it comes, it tells how much more was sent.
 void fpga_aggregator::check_silence() {
   std::uint32_t generation = 0;
   while (silence_.pop_due(generation)) {
@@ -1029,13 +1031,7 @@ void fpga_aggregator::check_silence() {
         ++counters_.timeouts;
         ++of.silences;
         while (of.next_chunk < chunks_ && stream_has(s, of.next_chunk)) ++of.next_chunk;  // came as repairs
-        // Of the chunk that has begun what is missing, of those after it everything.
-        if (of.next_chunk < chunks_ && record_of_chunk_[of.next_chunk] != no_record) {
-          ask(s, of.next_chunk, false);
-          if (of.next_chunk + 1 < chunks_) ask(s, of.next_chunk + 1, true);
-        } else if (of.next_chunk < chunks_) {
-          ask(s, of.next_chunk, true);
-        }
+        if (of.next_chunk < chunks_) watch(s, of.next_chunk, now());
         credit = true;
         of.heard = now();
         due = now() + wait_after(of.silences);
@@ -1047,39 +1043,37 @@ void fpga_aggregator::check_silence() {
   }
 }
 
-/// A nack for what the stream misses of the chunk; with `and_all_after`, of every chunk from it on that has been sent.
-void fpga_aggregator::ask(unsigned stream, std::uint32_t chunk, bool and_all_after) {
+/// A nack for what the stream misses of the chunk.
+void fpga_aggregator::ask(unsigned stream, std::uint32_t chunk) {
+  const std::uint32_t size = chunk_size(chunk);
+  const std::uint32_t packets = parameters_.format.packets(size);
+  const std::uint32_t each = parameters_.format.payload_per_packet();
+  auto missing = std::make_shared<std::vector<byte_range>>();
+  const std::uint32_t record = record_of_chunk_[chunk];
+  const packet_set* received = record == no_record ? nullptr : &records_[record].streams[stream].received;
+  if (received == nullptr || received->empty()) {
+    missing->push_back({0, size});
+  } else {
+    // With parity as many packets are enough as the chunk has.
+    std::size_t wanted = packets - std::min<std::size_t>(packets, received->count());
+    for (std::uint32_t i = 0; i < packets && wanted > 0; ++i) {
+      if (received->test(i)) continue;
+      --wanted;
+      const std::uint32_t begin = i * each;
+      const std::uint32_t bytes = std::min(each, size - begin);
+      if (!missing->empty() && missing->back().offset + missing->back().bytes == begin) {
+        missing->back().bytes += bytes;
+      } else {
+        missing->push_back({begin, bytes});
+      }
+    }
+  }
   burst_content content;
   content.kind = burst_kind::nack;
   content.group = static_cast<std::uint16_t>(unicast_group + stream_states_[stream].source);
   content.chunk = chunk;
-  if (!and_all_after) {
-    const std::uint32_t size = chunk_size(chunk);
-    const std::uint32_t packets = parameters_.format.packets(size);
-    const std::uint32_t each = parameters_.format.payload_per_packet();
-    auto missing = std::make_shared<std::vector<byte_range>>();
-    const std::uint32_t record = record_of_chunk_[chunk];
-    const packet_set* received = record == no_record ? nullptr : &records_[record].streams[stream].received;
-    if (received == nullptr || received->empty()) {
-      missing->push_back({0, size});
-    } else {
-      // With parity as many packets are enough as the chunk has.
-      std::size_t wanted = packets - std::min<std::size_t>(packets, received->count());
-      for (std::uint32_t i = 0; i < packets && wanted > 0; ++i) {
-        if (received->test(i)) continue;
-        --wanted;
-        const std::uint32_t begin = i * each;
-        const std::uint32_t bytes = std::min(each, size - begin);
-        if (!missing->empty() && missing->back().offset + missing->back().bytes == begin) {
-          missing->back().bytes += bytes;
-        } else {
-          missing->push_back({begin, bytes});
-        }
-      }
-    }
-    content.payload_bytes = static_cast<std::uint32_t>(missing->size() * sizeof(byte_range));
-    content.missing = std::move(missing);
-  }
+  content.payload_bytes = static_cast<std::uint32_t>(missing->size() * sizeof(byte_range));
+  content.missing = std::move(missing);
   send_up(std::move(content));
   ++counters_.nacks_sent;
 }

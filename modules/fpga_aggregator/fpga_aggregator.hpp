@@ -210,7 +210,7 @@ class fpga_aggregator : public model, private network_receiver, private memory_p
   [[nodiscard]] bool reserve(unsigned stream, std::uint32_t chunk);
   void ask_in_turn(const gap& wanted);
   void ask_postponed();
-  void ask(unsigned stream, std::uint32_t chunk, bool and_all_after);
+  void ask(unsigned stream, std::uint32_t chunk);
   void send_up(burst_content content);
   void drop(burst& dropped, std::uint64_t& counter, unsigned register_index);
   void retry_blocked();

@@ -88,7 +88,7 @@ void gpu_cluster::abandon_round() {
   step_.cancel();
   send_.cancel();
   while (!queue_.empty()) queue_.pop();
-  repairs_queued_.fill(0);
+  repairing_.clear();
   sending_dropped_ = withheld_;
   if ((control[reg::status] & status_busy) == 0) return;
   chunks_ = next_chunk_ = next_offset_ = 0;
@@ -239,7 +239,10 @@ void gpu_cluster::send_queued() {
   front.offset += next.bytes;
   front.bytes -= next.bytes;
   if (front.bytes == 0) {
-    if (next.attempt != 0) --repairs_queued_[front.group - unicast_group];
+    if (next.attempt != 0) {
+      const auto served = repairing_.find({front.group - unicast_group, front.chunk});
+      if (served != repairing_.end() && --served->second == 0) repairing_.erase(served);
+    }
     queue_.pop();
   }
   sending_queued_ = true;
@@ -320,6 +323,7 @@ void gpu_cluster::emit(const parcel& next) {
   content.offset_bytes = next.offset;
   content.payload_bytes = next.bytes;
   content.chunk_bytes = size_of(next.chunk);
+  content.sent_chunks = next_chunk_;
   content.send_start = round_.released;
   content.contributors = next.contributors;
   content.values = values_of(next);
@@ -402,25 +406,20 @@ void gpu_cluster::take_nack(const burst_content& content) {
     return;
   }
   ++counters_.nacks_received;
-  std::uint32_t& waiting = repairs_queued_[content.source];
+  if (content.missing == nullptr || content.chunk >= next_chunk_) return;  // still to come
+  unsigned& parcels = repairing_[{content.source, content.chunk}];
+  if (parcels != 0) return;  // it waits here already
   parcel next;
   next.group = static_cast<std::uint16_t>(unicast_group + content.source);
   next.contributors = site_bit(parameters_.id);
-  const auto repair = [&](std::uint32_t chunk, std::uint32_t offset, std::uint32_t bytes) {
+  next.chunk = content.chunk;
+  for (const byte_range& range : *content.missing) {
     next.attempt = ++repairs_ == 0 ? ++repairs_ : repairs_;
-    next.chunk = chunk;
-    next.offset = offset;
-    next.bytes = bytes;
-    ++waiting;
+    next.offset = range.offset;
+    next.bytes = range.bytes;
+    ++parcels;
     queue(next);
-  };
-  if (content.missing != nullptr) {
-    if (content.chunk >= next_chunk_) return;  // still to come
-    for (const byte_range& range : *content.missing) repair(content.chunk, range.offset, range.bytes);
-    return;
   }
-  if (waiting != 0) return;  // it is being served
-  for (std::uint32_t chunk = content.chunk; chunk < next_chunk_; ++chunk) repair(chunk, 0, size_of(chunk));
 }
 
 tlm::tlm_sync_enum gpu_cluster::receive(unsigned /*port*/, burst& incoming, tlm::tlm_phase& phase,

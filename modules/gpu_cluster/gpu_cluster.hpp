@@ -10,8 +10,10 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "modules/gpu_cluster/update_values.hpp"
@@ -157,8 +159,8 @@ class gpu_cluster : public model, private network_receiver, private network_send
   bool sending_queued_ = false;   ///< it came from the queue
   bool sending_dropped_ = false;  ///< its round was given up
   ring<parcel> queue_;            ///< repairs and what is passed on: before own chunks
-  std::array<std::uint32_t, max_sites> repairs_queued_{};
-  std::uint16_t repairs_ = 0;  ///< in this round: tells repairs apart
+  std::map<std::pair<unsigned, std::uint32_t>, unsigned> repairing_;  ///< (receiver, chunk) -> parcels in queue_
+  std::uint16_t repairs_ = 0;                                         ///< in this round: tells repairs apart
   bool powered_ = true;
   picoseconds chunk_departed_ = 0;
   picoseconds line_ready_ = 0;
