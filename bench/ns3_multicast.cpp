@@ -69,7 +69,8 @@ class paced_sender {
  private:
   void send() {
     for (const ns3::Ptr<ns3::Socket>& branch : branches_) branch->Send(ns3::Create<ns3::Packet>(payload_bytes));
-    if (--left_ > 0) ns3::Simulator::Schedule(ns3::NanoSeconds(payload_bytes * 8), &paced_sender::send, this);
+    if (--left_ > 0)
+      ns3::Simulator::Schedule(ns3::NanoSeconds(std::uint64_t{payload_bytes} * 8), &paced_sender::send, this);
   }
 
   std::vector<ns3::Ptr<ns3::Socket>> branches_;

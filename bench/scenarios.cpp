@@ -69,7 +69,7 @@ measurement platform(const std::string& name, const std::vector<std::string>& as
   const run_result result = sim.run();
   measurement measured{
       result.wall_s, static_cast<double>(model::activations()), 0, static_cast<double>(result.packet_hops), 0, 0};
-  for (const transferred& link : result.links) {
+  for (const link_result& link : result.links) {
     if (link.backbone) measured.packet_hops += static_cast<double>(link.packets);
   }
   if (!result.passed()) throw std::runtime_error(name + ": a check failed");

@@ -349,12 +349,13 @@ void fpga_aggregator::keep_values(const burst& taken, const chunk_record& record
   const burst_content& content = taken.content();
   if (!real() || content.values == nullptr || content.kind != burst_kind::data) return;
   if (part.values.size() < record.bytes / 4) part.values.resize(record.bytes / 4);
-  const std::uint32_t each = content.packet_payload / 4;
-  const auto words = static_cast<std::uint32_t>(content.values->size());
+  const std::ptrdiff_t each = content.packet_payload / 4;
+  const std::ptrdiff_t begin = content.offset_bytes / 4;
+  const auto words = static_cast<std::ptrdiff_t>(content.values->size());
   for (std::uint32_t i = 0; i < content.packets; ++i) {
     if (taken.has_lost(i)) continue;
     std::copy(content.values->begin() + i * each, content.values->begin() + std::min(words, (i + 1) * each),
-              part.values.begin() + content.offset_bytes / 4 + i * each);
+              part.values.begin() + begin + i * each);
   }
 }
 
