@@ -13,6 +13,7 @@
 
 #include "platforms/child.hpp"
 #include "platforms/compare.hpp"
+#include "platforms/lossless.hpp"
 #include "platforms/map_report.hpp"
 #include "platforms/planning.hpp"
 #include "platforms/report.hpp"
@@ -174,17 +175,21 @@ int validate_command(const common_arguments& common) {
   const planner::platform_model model = model_of(spec);
   const planner::schedule schedule = schedule_of(spec, model);
   std::string plans;
+  std::string warnings;
   for (const planner::partition& round : schedule.rounds) {
     try {
-      plans += fmt::format("    {}  {}\n", format_seconds(seconds(planner::plan_round(model, round).predicted)),
-                           describe_groups(spec, round));
+      const planner::round_plan plan = planner::plan_round(model, round);
+      plans += fmt::format("    {}  {}\n", format_seconds(seconds(plan.predicted)), describe_groups(spec, round));
+      const std::optional<std::string> warning =
+          deadlock_warning(spec, model.network, planner::routes_of(plan, spec.multicast));
+      if (warning && warnings.find(*warning) == std::string::npos) warnings += "  warning: " + *warning + "\n";
     } catch (const std::invalid_argument& error) {
       throw config_error(fmt::format("{}: {}", common.config, error.what()));
     }
   }
   if (!common.quiet) {
-    fmt::print("{}: valid; {} sites, {} routers, {} links\n  {}, predicted:\n{}", spec.name, spec.sites.size(),
-               spec.routers.size(), spec.links.size(), schedule.name, plans);
+    fmt::print("{}: valid; {} sites, {} routers, {} links\n  {}, predicted:\n{}{}", spec.name, spec.sites.size(),
+               spec.routers.size(), spec.links.size(), schedule.name, plans, warnings);
   }
   return done;
 }

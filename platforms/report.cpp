@@ -168,6 +168,7 @@ json results_json(const platform_spec& spec, const run_result& result) {
     events.push_back({{"at_s", seconds(each.at)}, {"what", each.what}});
   }
   top["network_events"] = events;
+  top["warnings"] = result.warnings;
   json consensus;
   consensus["sigma"] = result.sigma;
   consensus["epsilon"] = spec.epsilon;
@@ -525,6 +526,10 @@ std::string describe_run(const platform_spec& spec, const run_result& result) {
   for (std::size_t e = 0; e < std::min(most_events, result.network_events.size()); ++e) {
     text += fmt::format("  at {:.6f} s: {}\n", seconds(result.network_events[e].at), result.network_events[e].what);
   }
+  if (result.network_events.size() > most_events) {
+    text += fmt::format("  and {} events more (results.json)\n", result.network_events.size() - most_events);
+  }
+  for (const std::string& warning : result.warnings) text += fmt::format("  warning: {}\n", warning);
   std::string failed;
   for (const check_result& check : result.checks) {
     if (!check.pass) failed += fmt::format("    {}: {}\n", check.name, check.detail);

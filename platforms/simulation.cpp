@@ -11,6 +11,7 @@
 #include <set>
 
 #include "planner/mixing.hpp"
+#include "platforms/lossless.hpp"
 #include "tlm/random.hpp"
 
 namespace tributary {
@@ -123,6 +124,15 @@ void simulation::plan() {
     base += static_cast<unsigned>(round.size());
   }
   if (base >= unicast_group) throw config_error(fmt::format("{}: more groups than routers number", spec_.name));
+  for (const planned_round& round : plans_) {
+    std::vector<planner::stream_routes> streams = planner::routes_of(round.exchange, spec_.multicast);
+    for (const planner::collective_plan& collective : round.collectives) {
+      for (const planner::unicast_path& path : collective.paths) streams.push_back({{path.edges}});
+      streams.push_back({collective.down.paths});
+    }
+    const std::optional<std::string> warning = deadlock_warning(spec_, model_.network, streams);
+    if (warning && (warnings_.empty() || warnings_.back() != *warning)) warnings_.push_back(*warning);
+  }
   rounds_ = spec_.rounds == 0 ? static_cast<unsigned>(schedule_.rounds.size()) : spec_.rounds;
 }
 
@@ -1003,6 +1013,7 @@ void simulation::collect(run_result& result) {
   result.rounds = results_;
   result.complaint = executor_->complaint();
   result.outcome = executor_->result();
+  result.warnings = warnings_;
   result.network_events = network_events_;
   const double span = std::max(1e-12, seconds(result.simulated));
   for (std::size_t s = 0; s < sites_.size(); ++s) {

@@ -116,6 +116,7 @@ struct run_result {
   schedule_executor::outcome outcome = schedule_executor::outcome::running;
   std::string complaint;               ///< timed_out, refused
   std::vector<std::string> diagnosis;  ///< who waits for whom
+  std::vector<std::string> warnings;   ///< known before the run
   std::string schedule_name;
   picoseconds simulated = 0;
   std::uint64_t events = 0;  ///< bursts over links: packet-hops at packet fidelity
@@ -220,6 +221,7 @@ class simulation {
   picoseconds current_start_ = 0;
   planned_round current_;
   std::vector<planned_round> plans_run_;  ///< per finished round
+  std::vector<std::string> warnings_;
   std::vector<network_event> network_events_;
   burst_pool pool_;
   std::vector<std::unique_ptr<site_modules>> sites_;

@@ -176,7 +176,6 @@ struct platform_spec {
   std::vector<std::string> captured_links;   ///< globs over link names: packets.pcapng (packet fidelity)
   std::optional<picoseconds> round_timeout;  ///< simulated; default from the prediction
   double epsilon = 1e-6;                     ///< agreement aimed at, for consensus figures
-  std::vector<std::string> warnings;
 
   /// Packets may be lost: on a link, in a router's queue, or with a link or site that goes down.
   [[nodiscard]] bool lossy() const;

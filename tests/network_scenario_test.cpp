@@ -271,6 +271,48 @@ SIMULATION_TEST(Failures, AnOverflowingQueueDropsAndTheRoundStillEnds) {
   for (const site_result& site : result.sites) EXPECT_EQ(site.mismatches, 0U);
 }
 
+/// Six sites around a ring: every stream to the farthest sites goes on over two and three links, both ways around.
+platform_spec ring(const std::string& more) {
+  const temporary_folder folder;
+  std::string yaml =
+      "name: ring\nworkload: { update: 8 MiB, chunk: 256 KiB, values: int32 }\n"
+      "site_defaults:\n  access: { up: 100 Gbps, down: 100 Gbps }\n  aggregator: { preset: v80, memory: 2 MiB }\n"
+      "sites: [{ name: a }, { name: b }, { name: c }, { name: d }, { name: e }, { name: f }]\nlinks:\n";
+  const std::string names = "abcdefa";
+  for (std::size_t i = 0; i < 6; ++i) {
+    yaml +=
+        "  - { between: [" + names.substr(i, 1) + ", " + names.substr(i + 1, 1) + "], latency: 1 ms, rate: 10 Gbps }\n";
+  }
+  return load_platform(folder.write("ring.yaml", yaml + more), {{"run.trace=none", "run.round_timeout=2 s"}, ""});
+}
+
+SIMULATION_TEST(Deadlock, ACircleOfFullQueuesIsForetoldAndEndsWithWhoWaitsForWhom) {
+  // Ten times too fast, and one burst a queue.
+  const run_result result = run(ring("network: { pace: 20 us }\nrouter_defaults: { queue: 256 KiB }\n"));
+  EXPECT_EQ(result.outcome, schedule_executor::outcome::timed_out);
+  ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_NE(result.warnings[0].find("wait for each other in a circle"), std::string::npos) << result.warnings[0];
+  bool routers_wait = false;
+  for (const std::string& line : result.diagnosis) {
+    routers_wait = routers_wait || line.find("an egress queue is full") != std::string::npos;
+  }
+  EXPECT_TRUE(routers_wait);
+}
+
+SIMULATION_TEST(Deadlock, AtThePlannedPaceQueuesOfTwoChunksAStreamDo) {
+  const run_result result = run(ring(""));
+  expect_sound(result);
+  EXPECT_TRUE(result.warnings.empty());
+}
+
+SIMULATION_TEST(Deadlock, DroppingRoutersKeepNobodyWaiting) {
+  const run_result result =
+      run(ring("network: { pace: 20 us }\nrouter_defaults: { queue: 256 KiB, when_full: drop_tail }\n"));
+  expect_sound(result);
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_GT(result.repair.dropped_packets + result.repair.overrun_packets, 0U);
+}
+
 SIMULATION_TEST(Failures, AStragglerDelaysOnlyItsGroup) {
   const run_result result = run(shipped("nine_city", {"workload.update=64 MB", "schedule=nine_city_threes",
                                                       "run.rounds=1", "sites.ams.cluster.compute=2 s"}));
@@ -280,6 +322,43 @@ SIMULATION_TEST(Failures, AStragglerDelaysOnlyItsGroup) {
     const bool late = members.front() == 0;  // ams
     for (const unsigned s : members) EXPECT_EQ(result.rounds[0].site_done[s] > ps_per_s, late) << s;
   }
+}
+
+// ---- joining groups ---------------------------------------------------------------------------------------------
+
+/// Durations of two rounds, and when the first one opened.
+struct two_rounds {
+  double first_s = 0;
+  double second_s = 0;
+  double began_s = 0;
+};
+two_rounds joining(const std::string& schedule, const std::string& latency, bool before) {
+  const run_result result = run(shipped(
+      "nine_city", {"workload.update=64 MB", "schedule=" + schedule, "run.rounds=2", "network.join_latency=" + latency,
+                    std::string("network.joined_before=") + (before ? "true" : "false")}));
+  expect_sound(result);
+  const auto duration = [&result](std::size_t r) {
+    return seconds(result.rounds.at(r).closed - result.rounds.at(r).opened);
+  };
+  return {duration(0), duration(1), seconds(result.rounds.at(0).opened)};
+}
+
+TEST(Joining, CostsItsLatencyWheneverGroupsChangeUnlessDoneBefore) {
+  // Setting registers takes its time too, and refreshes then fall elsewhere in the round.
+  constexpr double programming = 1e-4;
+  const auto of = [](const std::string& schedule, const std::string& latency, bool before, auto member) {
+    return measure_forked([&] { return joining(schedule, latency, before).*member; });
+  };
+  const double first = of("rotating:3", "0 s", false, &two_rounds::first_s);
+  const double second = of("rotating:3", "0 s", false, &two_rounds::second_s);
+  EXPECT_NEAR(of("rotating:3", "50 ms", false, &two_rounds::first_s), first + 0.05, programming);
+  EXPECT_NEAR(of("rotating:3", "50 ms", false, &two_rounds::second_s), second + 0.05, programming)
+      << "new groups, new joins";
+  EXPECT_NEAR(of("rotating:3", "50 ms", true, &two_rounds::first_s), first, programming);
+  EXPECT_NEAR(of("rotating:3", "50 ms", true, &two_rounds::second_s), second, programming);
+  EXPECT_NEAR(of("rotating:3", "50 ms", true, &two_rounds::began_s), 0.05, programming) << "once, before the run";
+  const double same = of("all_to_all", "0 s", false, &two_rounds::second_s);
+  EXPECT_NEAR(of("all_to_all", "50 ms", false, &two_rounds::second_s), same, programming) << "the groups stay";
 }
 
 SIMULATION_TEST(Repair, ParityStandsInForLostPackets) {

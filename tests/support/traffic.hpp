@@ -87,6 +87,7 @@ struct arrival_record {
   journey spent;
   picoseconds departed = 0;
   std::uint32_t payload_bytes = 0;  ///< still there
+  bool ecn_marked = false;
 };
 
 /// Records and releases everything. `closed_until`: withholds END_REQ before that time.
@@ -123,7 +124,8 @@ class burst_sink : public model, private network_receiver {
     }
   }
   void record(burst& taken, picoseconds head) {
-    arrivals.push_back({head, taken.tail, taken.content(), taken.spent, taken.departed, taken.payload_bytes()});
+    arrivals.push_back(
+        {head, taken.tail, taken.content(), taken.spent, taken.departed, taken.payload_bytes(), taken.ecn_marked});
     pool_.release(taken);
   }
 
